@@ -31,8 +31,9 @@ type Order struct {
 	Gross     money.Minor // what the venue owes: fiat before our fee
 }
 
-// Result is how a call or a look-up ended. Found is false when a look-up learnt conclusively that the venue does not
-// know the reference.
+// Result is how a call or a look-up ended. Found is false only when a look-up learnt conclusively that the venue does
+// not know the reference; its Outcome is then Unknown, because what that means is the order table's decision. Every other
+// result, a look-up that learnt nothing included, has Found true.
 type Result struct {
 	Outcome  Outcome
 	Found    bool

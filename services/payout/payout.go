@@ -59,8 +59,10 @@ type Request struct {
 	Reason      string // shown on the bank statement: the human reference
 }
 
-// Result is how a call or a look-up ended. Amount and Currency are what the provider says it paid. Found is false when
-// a look-up learnt conclusively that the provider does not know the reference.
+// Result is how a call or a look-up ended. Amount and Currency are what the provider says it paid. Found is false only
+// when a look-up learnt conclusively that the provider does not know the reference; its Outcome is then Unknown, because
+// what that means is the order table's decision. Every other result, a look-up that learnt nothing included, has Found
+// true.
 type Result struct {
 	Outcome    Outcome
 	Found      bool
