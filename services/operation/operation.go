@@ -131,6 +131,7 @@ type Image struct {
 var Indexes = []store.Index{
 	{Collection: store.Outbox, Name: "due", Fields: []string{"kind", "due"}},
 	{Collection: store.Outbox, Name: "lane", Fields: []string{"lane", "created_at"}},
+	{Collection: store.Outbox, Name: "open", Fields: []string{"lane", "due"}}, // only open operations have a due time
 	{Collection: store.Outbox, Name: "order", Fields: []string{"order", "created_at"}},
 	{Collection: store.Outbox, Name: "reference", Fields: []string{"reference"}},
 	{Collection: store.Outbox, Name: "state", Fields: []string{"state", "created_at"}},

@@ -1,0 +1,13 @@
+package operation
+
+import "errors"
+
+var (
+	// ErrLeaseLost: the operation is not held by this lease any more. It ran out, somebody else took it, or the
+	// operation was closed meanwhile. Nothing may be written under it; whoever holds it now goes on.
+	ErrLeaseLost = errors.New("operation lease lost")
+	// ErrClosed: the operation is done or superseded, and a closed operation never changes its outcome.
+	ErrClosed = errors.New("operation closed")
+	// ErrCalled: the operation was called at least once, so it can only be finished or parked, never superseded.
+	ErrCalled = errors.New("operation was called")
+)
