@@ -63,6 +63,15 @@ type Deposit struct {
 	Open *int64 `bson:"open,omitempty" json:"open,omitempty"`
 }
 
+// Incoming is what the deposit adds to its user's seen, not yet credited amount. It depends on the document alone, so
+// an Applier moves the account's figure by the difference between the stored document and the new one.
+func (d *Deposit) Incoming() money.Micro {
+	if d.Credited || d.User == "" || d.Reason != "" || (d.State != Pending && d.State != Missing) {
+		return 0
+	}
+	return d.Micro
+}
+
 // Cursor is how far a chain was processed: the block and its hash, and the hashes of the blocks before it that are
 // needed for the parent-hash check (D14).
 type Cursor struct {
@@ -71,6 +80,15 @@ type Cursor struct {
 	Hash       string    `bson:"hash" json:"hash"`
 	Since      int64     `bson:"since" json:"since"` // first height ever scanned
 	PolledAt   time.Time `bson:"polled_at" json:"polled_at"`
+	// Marks are blocks that were the cursor before, oldest first, thinned with age: where a chain that no longer holds
+	// the cursor's block is still the one we know.
+	Marks []Mark `bson:"marks,omitempty" json:"marks,omitempty"`
+}
+
+// Mark is the height and hash of one block.
+type Mark struct {
+	Height int64  `bson:"height" json:"height"`
+	Hash   string `bson:"hash" json:"hash"`
 }
 
 // Block is a block header.
@@ -124,14 +142,20 @@ type FactKind string
 
 // The facts, in the life of a deposit. Confirmed and Reverted strictly alternate per ref (R109).
 const (
-	FactSeen      FactKind = "seen"      // new, or seen again after Dropped, or moved to another block
-	FactDropped   FactKind = "dropped"   // pending and proven gone
+	// FactSeen: new, or seen again after Dropped, Reverted or Missing, or moved to another block. Only the first of a ref
+	// is news to the user; the state says whether a credit stands (Reported) or not (Pending).
+	FactSeen      FactKind = "seen"
+	FactDropped   FactKind = "dropped"   // not credited and proven gone; the state becomes Reverted
 	FactConfirmed FactKind = "confirmed" // deep enough: credit
 	FactReverted  FactKind = "reverted"  // credited and proven gone: reverse
 	FactMissing   FactKind = "missing"   // not in the last answer; nothing is booked
 	FactSettled   FactKind = "settled"   // final
-	FactParked    FactKind = "parked"    // unknown token or owner: suspense and the operator's list
-	FactOutgoing  FactKind = "outgoing"  // leaves one of our addresses: treasury, or an alarm
+	// FactParked: a person must look. Only the reasons no_owner and from_treasury are booked, to suspense, once: they come
+	// when the transfer is final. Reason conflict is an alarm. Everything else books nothing.
+	FactParked FactKind = "parked"
+	// FactOutgoing: leaves one of our addresses, once per ref. Reason treasury is final and booked chain → treasury;
+	// outgoing_unknown and self_transfer come at first sight, book nothing and are alarms.
+	FactOutgoing FactKind = "outgoing"
 )
 
 // Fact is one thing to commit; Deposit is the document as it shall be, except revision, epoch and booking fields, which
@@ -151,4 +175,5 @@ var Indexes = []store.Index{
 	{Collection: store.Deposits, Name: "open", Fields: []string{"chain", "open"}},
 	{Collection: store.Deposits, Name: "user", Fields: []string{"user", "seen_at"}},
 	{Collection: store.Deposits, Name: "state", Fields: []string{"state", "seen_at"}},
+	{Collection: store.Deposits, Name: "reason", Fields: []string{"chain", "to", "reason"}},
 }
