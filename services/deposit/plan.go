@@ -197,7 +197,9 @@ func (p *planner) refs(seen map[string]*Transfer) []string {
 	return sortedKeys(all)
 }
 
-func (p *planner) add(kind FactKind, d Deposit) { p.facts = append(p.facts, Fact{Kind: kind, Deposit: d}) }
+func (p *planner) add(kind FactKind, d Deposit) {
+	p.facts = append(p.facts, Fact{Kind: kind, Deposit: d})
+}
 
 // ignore counts a transfer once, in the poll that reaches its block first.
 func (p *planner) ignore(t *Transfer, reason string) {

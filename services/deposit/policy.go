@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"offrampbot/services/assets"
 	"offrampbot/services/money"
 )
 
@@ -37,6 +38,26 @@ type Token struct {
 type Tier struct {
 	From  money.Micro
 	Depth int64
+}
+
+// PolicyOf takes a chain's policy from the registry. It refuses a chain that the registry does not know.
+func PolicyOf(registry *assets.Registry, chain string) (Policy, error) {
+	c, ok := registry.Chain(chain)
+	if !ok {
+		return Policy{}, fmt.Errorf("find chain %q: not in the registry", chain)
+	}
+	p := Policy{Chain: c.ID, Window: c.ReorgWindow, FinalityTag: c.FinalityTag}
+	for _, t := range registry.TokensOf(chain) {
+		token := Token{Contract: t.Contract, Asset: t.Asset, Decimals: t.Decimals, Depth: c.Depth}
+		if t.Depth > 0 {
+			token.Depth = t.Depth
+		}
+		for _, tier := range c.DepthTiers {
+			token.Tiers = append(token.Tiers, Tier{From: tier.FromMicro, Depth: tier.Depth})
+		}
+		p.Tokens = append(p.Tokens, token)
+	}
+	return p, p.Validate()
 }
 
 // Validate refuses a policy under which money could be credited too early or lost. All problems come together.
