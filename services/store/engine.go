@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"reflect"
+	"sync"
+)
+
+// This file holds the small parts that both engines share.
+
+type markKey struct{ engine any }
+
+// Enter marks ctx as being inside a transaction of the engine, or fails with ErrNested when it already is. Engines
+// compare by identity, so an engine passes a pointer to itself.
+func Enter(ctx context.Context, engine any) (context.Context, error) {
+	if ctx.Value(markKey{engine}) != nil {
+		return ctx, ErrNested
+	}
+	return context.WithValue(ctx, markKey{engine}, true), nil
+}
+
+// Wakes delivers the wake-ups of Engine.Watch. The zero value is ready.
+type Wakes struct {
+	mu       sync.Mutex
+	channels map[Collection][]chan struct{}
+}
+
+// Watch returns a new channel that holds one wake-up at most; every caller has its own.
+func (w *Wakes) Watch(c Collection) <-chan struct{} {
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.channels == nil {
+		w.channels = map[Collection][]chan struct{}{}
+	}
+	w.channels[c] = append(w.channels[c], ch)
+	return ch
+}
+
+// Wake wakes every watcher of a collection and never blocks.
+func (w *Wakes) Wake(c Collection) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, ch := range w.channels[c] {
+		select {
+		case ch <- struct{}{}:
+		default: // a wake-up is already waiting; one is enough
+		}
+	}
+}
+
+// Blank empties the struct behind a document before a row is decoded into it. Otherwise a field that the row does not
+// have would keep what an earlier row, or an earlier run of the same callback, had left there.
+func Blank(into Document) { reflect.ValueOf(into).Elem().SetZero() }
+
+// Revisions remembers the revisions that a transaction wrote into documents, so that an abort can take them back: a caller
+// that runs the same callback again must find its documents as they were. The zero value is ready.
+type Revisions struct{ old []revisionBefore }
+
+type revisionBefore struct {
+	head     *Meta
+	revision int64
+}
+
+// Set gives a document a new revision.
+func (r *Revisions) Set(m *Meta, revision int64) {
+	r.old = append(r.old, revisionBefore{m, m.Revision})
+	m.Revision = revision
+}
+
+// Restore takes every revision back, the last one first.
+func (r *Revisions) Restore() {
+	for i := len(r.old) - 1; i >= 0; i-- {
+		r.old[i].head.Revision = r.old[i].revision
+	}
+	r.old = nil
+}

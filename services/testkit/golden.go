@@ -1,0 +1,35 @@
+package testkit
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// update is the one flag that rewrites golden files: go test ./some/package -update.
+var update = flag.Bool("update", false, "rewrite golden files instead of comparing with them")
+
+// Updating reports whether golden files are being rewritten.
+func Updating() bool { return *update }
+
+// Golden compares got with testdata/<name> of the package under test, or writes it when the flag -update is given.
+func Golden(t testing.TB, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", filepath.FromSlash(name))
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "make the golden file with -update")
+	if filepath.Ext(path) == ".png" {
+		require.Equal(t, len(want), len(got), "size of %s", path)
+		require.True(t, string(want) == string(got), "the picture differs from %s", path)
+		return
+	}
+	require.Equal(t, string(want), string(got), "differs from %s; rewrite it with -update if that is right", path)
+}
