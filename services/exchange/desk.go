@@ -42,7 +42,7 @@ func NewDesk(engine store.Engine, book BookFunc, now func() time.Time) (*Desk, e
 type Trade struct {
 	store.Meta `bson:",inline"`
 	Kind       string      `bson:"kind" json:"kind"` // always "desk_trade"
-	Reference  string      `bson:"reference" json:"reference"`
+	Target     string      `bson:"target" json:"target"` // the reference
 	Asset      string      `bson:"asset" json:"asset"`
 	Chain      string      `bson:"chain" json:"chain"`
 	Fiat       string      `bson:"fiat" json:"fiat"`
@@ -169,13 +169,13 @@ func (t *Trade) result(o Order) Result {
 
 // success is the answer for a trade on record.
 func (t *Trade) success() Result {
-	return Result{Outcome: Success, Found: true, VenueID: DeskName + ":" + t.Reference, Filled: t.Gross, RawState: "done"}
+	return Result{Outcome: Success, Found: true, VenueID: DeskName + ":" + t.Target, Filled: t.Gross, RawState: "done"}
 }
 
 // tradeOf is the record of an order.
 func tradeOf(o Order, at time.Time) Trade {
 	return Trade{
-		Meta: store.Meta{ID: TradeID(o.Reference), Version: 1}, Kind: "desk_trade", Reference: o.Reference,
+		Meta: store.Meta{ID: TradeID(o.Reference), Version: 1}, Kind: "desk_trade", Target: o.Reference,
 		Asset: o.Asset, Chain: o.Chain, Fiat: o.Fiat, Amount: o.Amount, Rate: o.Rate, Gross: o.Gross, At: at,
 	}
 }

@@ -7,17 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"offrampbot/services/assets"
 	"offrampbot/services/fault"
 	"offrampbot/services/money"
 )
-
-// Limits is what a tier allows in one fiat, in minor units. Zero allows nothing.
-type Limits struct {
-	Sale           money.Minor // one sale
-	Day            money.Minor // rolling 24 hours
-	Month          money.Minor // rolling 30 days
-	NewBeneficiary money.Minor // to one beneficiary in its first 24 hours
-}
 
 // Sale is what is about to be placed, funded or renewed. Its own entry, if any, is left out of the sums.
 type Sale struct {
@@ -33,24 +26,24 @@ type Sale struct {
 // limit_new_beneficiary with args `limit` and `left` in minor units and `fiat`. A sale in one fiat also uses up the
 // limits of the others, in proportion, so that a limit cannot be split over currencies (E11). A fiat without limits and
 // an amount that is not positive are refused as limit_sale.
-func Check(d *Doc, tier Tier, s Sale, now time.Time) error {
-	lim, ok := tier.Limits(s.Fiat)
+func Check(d *Doc, tier assets.Tier, s Sale, now time.Time) error {
+	lim, ok := tier.Limits[s.Fiat]
 	if !ok || s.Minor <= 0 {
 		return over("limit_sale", s.Fiat, 0, 0)
 	}
 	used := use(d, tier, s.Fiat, lim, s.Order, now)
 	switch {
-	case s.Minor > lim.Sale:
-		return over("limit_sale", s.Fiat, lim.Sale, lim.Sale)
-	case s.Minor > less(lim.Day, used.day):
-		return over("limit_day", s.Fiat, lim.Day, less(lim.Day, used.day))
-	case s.Minor > less(lim.Month, used.month):
-		return over("limit_month", s.Fiat, lim.Month, less(lim.Month, used.month))
+	case s.Minor > lim.SaleMinor:
+		return over("limit_sale", s.Fiat, lim.SaleMinor, lim.SaleMinor)
+	case s.Minor > less(lim.DayMinor, used.day):
+		return over("limit_day", s.Fiat, lim.DayMinor, less(lim.DayMinor, used.day))
+	case s.Minor > less(lim.MonthMinor, used.month):
+		return over("limit_month", s.Fiat, lim.MonthMinor, less(lim.MonthMinor, used.month))
 	}
 	if now.Sub(s.BeneficiarySince) < Day || s.BeneficiarySince.IsZero() {
-		left := less(lim.NewBeneficiary, toBeneficiary(d, s, now))
+		left := less(lim.NewBeneficiaryMinor, toBeneficiary(d, s, now))
 		if s.Minor > left {
-			return over("limit_new_beneficiary", s.Fiat, lim.NewBeneficiary, left)
+			return over("limit_new_beneficiary", s.Fiat, lim.NewBeneficiaryMinor, left)
 		}
 	}
 	return nil
@@ -64,14 +57,14 @@ type Room struct {
 }
 
 // Left is the room of a user now; a fiat without limits has none.
-func Left(d *Doc, tier Tier, fiat string, now time.Time) Room {
-	lim, ok := tier.Limits(fiat)
+func Left(d *Doc, tier assets.Tier, fiat string, now time.Time) Room {
+	lim, ok := tier.Limits[fiat]
 	if !ok {
 		return Room{}
 	}
 	used := use(d, tier, fiat, lim, "", now)
-	room := Room{Day: less(lim.Day, used.day), Month: less(lim.Month, used.month)}
-	room.Sale = min(lim.Sale, room.Day, room.Month)
+	room := Room{Day: less(lim.DayMinor, used.day), Month: less(lim.MonthMinor, used.month)}
+	room.Sale = min(lim.SaleMinor, room.Day, room.Month)
 	return room
 }
 
@@ -99,7 +92,7 @@ func ClearOpen(d *Doc, asset, order string) {
 type usage struct{ day, month money.Minor }
 
 // use sums the windows. What another fiat used counts as the same share of its own limit, rounded up.
-func use(d *Doc, tier Tier, fiat string, lim Limits, except string, now time.Time) usage {
+func use(d *Doc, tier assets.Tier, fiat string, lim assets.Limit, except string, now time.Time) usage {
 	var u usage
 	for _, e := range d.Entries {
 		age := now.Sub(e.At)
@@ -108,8 +101,8 @@ func use(d *Doc, tier Tier, fiat string, lim Limits, except string, now time.Tim
 		}
 		day, month := e.Minor, e.Minor
 		if e.Fiat != fiat {
-			other, _ := tier.Limits(e.Fiat)
-			day, month = share(e.Minor, lim.Day, other.Day), share(e.Minor, lim.Month, other.Month)
+			other := tier.Limits[e.Fiat]
+			day, month = share(e.Minor, lim.DayMinor, other.DayMinor), share(e.Minor, lim.MonthMinor, other.MonthMinor)
 		}
 		u.month = add(u.month, month)
 		if age < Day {

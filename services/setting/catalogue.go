@@ -3,23 +3,15 @@ package setting
 import (
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"offrampbot/services/assets"
 	"offrampbot/services/fault"
 )
-
-// Known is what of the world the registry knows; only these names can be set.
-type Known struct {
-	Assets    []string
-	Fiats     map[string]int // minor-unit exponent by fiat
-	Chains    []string
-	Providers []string
-	Venues    []string
-	Countries []string // two letters
-}
 
 // Catalogue is every setting that exists: its name as an operator types it, what it means, how to read and set it.
 type Catalogue struct {
@@ -41,39 +33,39 @@ type stamp struct {
 	by string
 }
 
-// NewCatalogue builds the catalogue for what the registry knows. It refuses names that would not survive as part of a
-// setting's name, and an empty registry.
-func NewCatalogue(k Known) (*Catalogue, error) {
-	if len(k.Assets) == 0 || len(k.Fiats) == 0 {
-		return nil, errors.New("make settings catalogue: no asset or no fiat is known")
+// NewCatalogue builds the catalogue for what the registry knows and for the payout providers and venues that are wired.
+func NewCatalogue(registry *assets.Registry, providers, venues []string) (*Catalogue, error) {
+	if registry == nil {
+		return nil, errors.New("make settings catalogue: registry is missing")
 	}
 	c := &Catalogue{fields: map[string]field{}}
 	c.general()
-	for fiat, exponent := range k.Fiats {
-		if exponent < 0 || exponent > 4 {
-			return nil, fmt.Errorf("make settings catalogue: exponent %d of %s", exponent, fiat)
+	for _, fiat := range registry.Fiats() {
+		c.fees(fiat)
+		c.bands(fiat)
+		c.toggle(Country(fiat.Country))
+		for _, asset := range registry.Assets() {
+			c.rate(asset.ID, fiat)
 		}
-		c.fiat(fiat, exponent)
-		for _, asset := range k.Assets {
-			c.rate(asset, fiat, exponent)
-		}
-	}
-	for kind, names := range map[string][]string{
-		"chain": k.Chains, "asset": k.Assets, "provider": k.Providers, "venue": k.Venues, "country": k.Countries,
-	} {
-		for _, name := range names {
-			if name == "" || strings.ContainsAny(name, ".= ") {
-				return nil, fmt.Errorf("make settings catalogue: %s %q cannot be a name", kind, name)
-			}
-			c.toggle("switch."+kind+"."+name, kind+":"+name)
+		for _, tier := range registry.Tiers() {
+			c.limits(tier, fiat)
 		}
 	}
-	c.toggle("switch."+Placing, Placing)
-	c.toggle("switch."+Payouts, Payouts)
-	for name := range c.fields {
-		c.names = append(c.names, name)
+	for _, asset := range registry.Assets() {
+		c.toggle(Asset(asset.ID))
 	}
-	sort.Strings(c.names)
+	for _, chain := range registry.Chains() {
+		c.toggle(Chain(chain.ID))
+	}
+	for _, name := range providers {
+		c.toggle(Provider(name))
+	}
+	for _, name := range venues {
+		c.toggle(Venue(name))
+	}
+	c.toggle(Placing)
+	c.toggle(Payouts)
+	c.names = slices.Sorted(maps.Keys(c.fields))
 	return c, nil
 }
 
@@ -115,9 +107,9 @@ func (c *Catalogue) general() {
 	}
 }
 
-// toggle adds an off-switch.
-func (c *Catalogue) toggle(name, key string) {
-	c.fields[name] = field{
+// toggle adds an off-switch: the setting "switch.chain.base" is the key "chain:base".
+func (c *Catalogue) toggle(key string) {
+	c.fields["switch."+strings.Replace(key, ":", ".", 1)] = field{
 		help: "on, or off:<reason>",
 		get: func(s *Settings) string {
 			if reason, off := s.Switches[key]; off {

@@ -3,22 +3,22 @@ package setting
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
+	"offrampbot/services/assets"
 	"offrampbot/services/money"
 )
 
 const (
-	maxDigits   = 15             // of a typed rate or band end, point left out
-	maxFlat     = int64(1) << 40 // flat fee in minor units
-	maxDecimals = 8
+	maxRate  = 24             // characters of a typed rate or band end
+	maxMinor = int64(1) << 50 // of a fee or limit
 )
 
 // rate adds the rate of a pair. Setting the same value again renews its age.
-func (c *Catalogue) rate(asset, fiat string, exponent int) {
+func (c *Catalogue) rate(asset string, of assets.Fiat) {
+	fiat, exponent := of.Code, of.Exponent
 	pair := Pair(asset, fiat)
 	c.fields["rate."+asset+"."+fiat] = field{
 		help: fmt.Sprintf("%s for one %s, before the spread", fiat, asset),
@@ -41,32 +41,58 @@ func (c *Catalogue) rate(asset, fiat string, exponent int) {
 	}
 }
 
-// fiat adds fee and band of a fiat.
-func (c *Catalogue) fiat(fiat string, exponent int) {
-	c.fields["fee."+fiat+".flat_minor"] = field{
-		help: "flat fee of a sale in minor units of " + fiat,
-		get:  func(s *Settings) string { return strconv.FormatInt(s.Fees[fiat].FlatMinor, 10) },
-		set: func(s *Settings, value string, _ stamp) error {
-			n, err := whole(value, 0, maxFlat)
-			fee := s.Fees[fiat]
-			fee.FlatMinor = n
-			s.Fees[fiat] = fee
-			return err
-		},
+// fees adds the fee of a fiat. The first change of one part starts from the registry's fee.
+func (c *Catalogue) fees(fiat assets.Fiat) {
+	add := func(name, help string, high int64, part func(*Fee) *int64) {
+		c.fields["fee."+fiat.Code+"."+name] = field{
+			help: help,
+			get: func(s *Settings) string {
+				fee := s.feeOf(fiat)
+				return strconv.FormatInt(*part(&fee), 10)
+			},
+			set: func(s *Settings, value string, _ stamp) (err error) {
+				fee := s.feeOf(fiat)
+				*part(&fee), err = whole(value, 0, high)
+				s.Fees[fiat.Code] = fee
+				return err
+			},
+		}
 	}
-	c.fields["fee."+fiat+".bps"] = field{
-		help: "fee of a sale in hundredths of a percent of the gross, 0 to 2000",
-		get:  func(s *Settings) string { return strconv.FormatInt(s.Fees[fiat].Bps, 10) },
-		set: func(s *Settings, value string, _ stamp) error {
-			n, err := whole(value, 0, 2000)
-			fee := s.Fees[fiat]
-			fee.Bps = n
-			s.Fees[fiat] = fee
-			return err
-		},
+	add("flat_minor", "flat fee of a sale in minor units of "+fiat.Code, maxMinor, func(f *Fee) *int64 { return &f.FlatMinor })
+	add("bps", "fee of a sale in hundredths of a percent of the gross, 0 to 2000", 2000, func(f *Fee) *int64 { return &f.Bps })
+	add("cap_minor", "the most that a fee comes to in minor units, 0 for no cap", maxMinor, func(f *Fee) *int64 { return &f.CapMinor })
+}
+
+// limits adds the limits of a tier in a fiat. The first change of one part starts from the registry's limits.
+func (c *Catalogue) limits(tier assets.Tier, fiat assets.Fiat) {
+	if _, ok := tier.Limits[fiat.Code]; !ok {
+		return // a tier that may not sell into a fiat is the registry's decision
 	}
-	c.bandEnd(fiat, "low", exponent, func(b *Band) *int64 { return &b.LowMinor })
-	c.bandEnd(fiat, "high", exponent, func(b *Band) *int64 { return &b.HighMinor })
+	add := func(name, help string, part func(*Limit) *int64) {
+		c.fields["limit."+tier.ID+"."+fiat.Code+"."+name] = field{
+			help: help + " in minor units of " + fiat.Code + ", 0 allows nothing",
+			get: func(s *Settings) string {
+				limit := s.limitOf(tier, fiat.Code)
+				return strconv.FormatInt(*part(&limit), 10)
+			},
+			set: func(s *Settings, value string, _ stamp) (err error) {
+				limit := s.limitOf(tier, fiat.Code)
+				*part(&limit), err = whole(value, 0, maxMinor)
+				s.Limits[limitKey(tier.ID, fiat.Code)] = limit
+				return err
+			},
+		}
+	}
+	add("sale_minor", "one sale", func(l *Limit) *int64 { return &l.SaleMinor })
+	add("day_minor", "24 hours", func(l *Limit) *int64 { return &l.DayMinor })
+	add("month_minor", "30 days", func(l *Limit) *int64 { return &l.MonthMinor })
+	add("new_beneficiary_minor", "a beneficiary's first 24 hours", func(l *Limit) *int64 { return &l.NewBeneficiaryMinor })
+}
+
+// bands adds both ends of the band of a fiat.
+func (c *Catalogue) bands(fiat assets.Fiat) {
+	c.bandEnd(fiat.Code, "low", fiat.Exponent, func(b *Band) *int64 { return &b.LowMinor })
+	c.bandEnd(fiat.Code, "high", fiat.Exponent, func(b *Band) *int64 { return &b.HighMinor })
 }
 
 // bandEnd adds one end of a fiat's band, typed in whole units of the fiat a token.
@@ -93,35 +119,16 @@ func (c *Catalogue) bandEnd(fiat, end string, exponent int, of func(*Band) *int6
 	}
 }
 
-// parseRate reads fiat a token, "1500.25", into minor units for micro-units, exactly. Only digits and one point are
-// taken: a separator or a sign in a rate is a mistake.
+// parseRate reads fiat a token, "1500.25", into minor units for micro-units, exactly.
 func parseRate(value string, exponent int) (money.Rate, error) {
-	bad := fmt.Errorf("must be a positive number like 1500.25, at most %d digits and %d decimals", maxDigits, maxDecimals)
-	before, after, hasPoint := strings.Cut(value, ".")
-	digits := before + after
-	if before == "" || hasPoint && after == "" || len(digits) > maxDigits || len(after) > maxDecimals {
-		return money.Rate{}, bad
+	if len(value) > maxRate {
+		return money.Rate{}, errors.New("is too long")
 	}
-	for _, r := range digits {
-		if r < '0' || r > '9' {
-			return money.Rate{}, bad
-		}
+	rate, err := money.RateFromDecimal(value, exponent)
+	if err != nil {
+		return money.Rate{}, fmt.Errorf("must be a positive number like 1500.25: %w", err)
 	}
-	after = strings.TrimRight(after, "0")
-	num, ok := new(big.Int).SetString(before+after, 10)
-	if !ok || num.Sign() <= 0 {
-		return money.Rate{}, bad
-	}
-	den := big.NewInt(microPerToken)
-	if shift := exponent - len(after); shift >= 0 {
-		num.Mul(num, power(shift))
-	} else {
-		den.Mul(den, power(-shift))
-	}
-	if !num.IsInt64() || !den.IsInt64() {
-		return money.Rate{}, errors.New("is too large")
-	}
-	return money.Rate{Num: num.Int64(), Den: den.Int64()}, nil
+	return rate, nil
 }
 
 // formatRate is the inverse of parseRate, without needless zeros.
@@ -140,6 +147,3 @@ func formatRate(rate money.Rate, exponent int) string {
 	}
 	return text
 }
-
-// power is 10ⁿ.
-func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

@@ -91,18 +91,3 @@ func withSpread(rate money.Rate, bps int64) (money.Rate, error) {
 	}
 	return money.Rate{Num: num.Int64(), Den: den.Int64()}, nil
 }
-
-// FeeOn is the fee of a sale of this gross: the flat part plus the share, floored, so that what is shown is never less
-// than what is kept. It may exceed the gross: then the sale is too small.
-func (s *Settings) FeeOn(fiat string, gross money.Minor) (money.Minor, error) {
-	fee := s.Fees[fiat]
-	if gross < 0 || fee.FlatMinor < 0 || fee.Bps < 0 || fee.Bps >= bpsWhole {
-		return 0, fmt.Errorf("fee of %s: %w", fiat, money.ErrOverflow)
-	}
-	total := new(big.Int).Mul(big.NewInt(int64(gross)), big.NewInt(fee.Bps))
-	total.Quo(total, big.NewInt(bpsWhole)).Add(total, big.NewInt(fee.FlatMinor))
-	if !total.IsInt64() {
-		return 0, fmt.Errorf("fee of %s: %w", fiat, money.ErrOverflow)
-	}
-	return money.Minor(total.Int64()), nil
-}

@@ -6,6 +6,7 @@ package setting
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"offrampbot/services/exchange"
@@ -36,10 +37,20 @@ type Band struct {
 	HighMinor int64 `bson:"high_minor" json:"high_minor"`
 }
 
-// Fee is what a sale costs the user: a flat part in minor units and hundredths of a percent of the gross.
+// Fee replaces the registry's fee of a fiat: a flat part in minor units, hundredths of a percent of the gross, and the
+// most that both may come to (0: no cap).
 type Fee struct {
 	FlatMinor int64 `bson:"flat_minor" json:"flat_minor"`
 	Bps       int64 `bson:"bps" json:"bps"`
+	CapMinor  int64 `bson:"cap_minor" json:"cap_minor"`
+}
+
+// Limit replaces the registry's limit of a tier in a fiat, in minor units.
+type Limit struct {
+	SaleMinor           int64 `bson:"sale_minor" json:"sale_minor"`
+	DayMinor            int64 `bson:"day_minor" json:"day_minor"`
+	MonthMinor          int64 `bson:"month_minor" json:"month_minor"`
+	NewBeneficiaryMinor int64 `bson:"new_beneficiary_minor" json:"new_beneficiary_minor"`
 }
 
 // Settings is the document `settings`/`current`.
@@ -50,7 +61,9 @@ type Settings struct {
 	// RateMaxAge is in nanoseconds, as Go keeps durations.
 	RateMaxAge time.Duration   `bson:"rate_max_age_ns" json:"rate_max_age_ns"`
 	Bands      map[string]Band `bson:"bands" json:"bands"` // by fiat
-	Fees       map[string]Fee  `bson:"fees" json:"fees"`   // by fiat
+	// Fees and Limits hold only what the operator set over the registry: by fiat, and by "tier0/NGN".
+	Fees   map[string]Fee   `bson:"fees" json:"fees"`
+	Limits map[string]Limit `bson:"limits" json:"limits"`
 	// Switches are the parts that are off: "chain:base", "asset:USDT", "provider:paystack", "venue:desk", "country:NG",
 	// "placing", "payouts" → the operator's reason. An absent key is on.
 	Switches  map[string]string `bson:"switches" json:"switches"`
@@ -61,8 +74,8 @@ type Settings struct {
 // Pair names a rate: "USDT/NGN".
 func Pair(asset, fiat string) string { return asset + "/" + fiat }
 
-// Load reads the settings; when the operator has set nothing yet they are the defaults: no rate, no spread, no fee,
-// everything on, a rate lives 24 hours. Inside an Update they are what the transaction decides on.
+// Load reads the settings; when the operator has set nothing yet they are the defaults: no rate, no spread, fees
+// and limits of the registry, everything on, a rate lives 24 hours. Inside an Update they are what the transaction decides on.
 func Load(r store.Reader) (*Settings, error) {
 	var s Settings
 	err := r.Get(store.Settings, ID, &s)
@@ -99,6 +112,9 @@ func (s *Settings) fill() {
 	if s.Fees == nil {
 		s.Fees = map[string]Fee{}
 	}
+	if s.Limits == nil {
+		s.Limits = map[string]Limit{}
+	}
 	if s.Switches == nil {
 		s.Switches = map[string]string{}
 	}
@@ -107,17 +123,9 @@ func (s *Settings) fill() {
 // clone is a copy whose maps are its own, so that a change can be refused half-way without a trace.
 func (s *Settings) clone() *Settings {
 	c := *s
-	c.Rates, c.Bands, c.Fees, c.Switches = copied(s.Rates), copied(s.Bands), copied(s.Fees), copied(s.Switches)
+	c.Rates, c.Bands, c.Fees = maps.Clone(s.Rates), maps.Clone(s.Bands), maps.Clone(s.Fees)
+	c.Limits, c.Switches = maps.Clone(s.Limits), maps.Clone(s.Switches)
 	return &c
-}
-
-// copied is a shallow copy of a map of values.
-func copied[V any](m map[string]V) map[string]V {
-	out := make(map[string]V, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 var _ exchange.Book = (*Settings)(nil)

@@ -21,6 +21,10 @@ const (
 type Freeze struct {
 	Since time.Time `bson:"since" json:"since"`
 	Why   string    `bson:"why" json:"why"`
+	// Also are further reasons that came while the user was frozen; every one must go.
+	Also []string `bson:"also,omitempty" json:"also,omitempty"`
+	// ProvenAt is when the user gave the PIN after an identity change; the cool-down must be over too.
+	ProvenAt *time.Time `bson:"proven_at,omitempty" json:"proven_at,omitempty"`
 }
 
 // User is one person. Its id never changes; WhatsApp ids may (P31, P36).
