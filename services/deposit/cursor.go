@@ -1,0 +1,83 @@
+package deposit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"offrampbot/services/store"
+)
+
+// markSpread thins the marks: two neighbours are at least a quarter of their distance to the tip apart, so a year of
+// blocks leaves a few dozen.
+const markSpread = 4
+
+// loadCursor reads how far a chain was processed; found is false for a new chain.
+func loadCursor(r store.Reader, chain string) (c Cursor, found bool, err error) {
+	err = r.Get(store.Cursors, chain, &c)
+	if errors.Is(err, store.ErrNotFound) {
+		return Cursor{}, false, nil
+	}
+	if err != nil {
+		return Cursor{}, false, fmt.Errorf("read cursor %s: %w", chain, err)
+	}
+	return c, true, nil
+}
+
+// advance returns the cursor at a block, with the marks of the chain up to the common ancestor and the block itself.
+func (c Cursor) advance(to Block, ancestor int64, now time.Time) Cursor {
+	next := c
+	next.Height, next.Hash, next.PolledAt = to.Number, to.Hash, now
+	next.Marks = nil
+	for _, m := range c.Marks {
+		if m.Height <= ancestor && m.Height < to.Number {
+			next.Marks = append(next.Marks, m)
+		}
+	}
+	next.Marks = thin(append(next.Marks, Mark{Height: to.Number, Hash: to.Hash}))
+	return next
+}
+
+// thin keeps the newest and the oldest mark and, between them, ever fewer with age.
+func thin(marks []Mark) []Mark {
+	if len(marks) == 0 {
+		return nil
+	}
+	last := len(marks) - 1
+	tip := marks[last].Height
+	kept := []Mark{marks[last]}
+	for i := last - 1; i >= 0; i-- {
+		newer := kept[len(kept)-1].Height
+		if i == 0 || newer-marks[i].Height >= (tip-newer)/markSpread {
+			kept = append(kept, marks[i])
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// commitCursor stores the cursor on condition of the lease, whose revision is the fence. It is the last commit of a poll:
+// whatever was not committed before it is found again by the next poll (R112, D14).
+func commitCursor(ctx context.Context, engine store.Engine, lease Lease, c Cursor) (Lease, error) {
+	var held Lease
+	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		l, doc := lease, c
+		if err := tx.Replace(store.Leases, &l); err != nil {
+			return err
+		}
+		held = l
+		if doc.Revision == 0 {
+			return tx.Insert(store.Cursors, &doc)
+		}
+		return tx.Replace(store.Cursors, &doc)
+	})
+	if errors.Is(err, store.ErrStale) || store.IsDuplicate(err) {
+		return Lease{}, fmt.Errorf("commit cursor %s: %w", c.ID, errLeaseLost)
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("commit cursor %s: %w", c.ID, err)
+	}
+	return held, nil
+}
