@@ -10,13 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"offrampbot/services/lock"
 	"offrampbot/services/redishook/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func newLocker(t *testing.T, client redis.UniversalClient, prefix string, life time.Duration) *lock.Locker {
 	t.Helper()
@@ -175,4 +174,6 @@ func (s *silence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (s *silence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (s *silence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

@@ -12,12 +12,20 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"offrampbot/services/redishook"
 )
 
 // defaultURL is where scripts/services starts Redis.
 const defaultURL = "redis://127.0.0.1:6479"
+
+// Main runs the tests of a package and fails when they leave goroutines behind, but for the library's own look whether
+// a stopped server is back, which ends up to a second after its client was closed.
+func Main(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
+		"github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 // Server is a Redis for one test. Prefix is random, so that tests run in parallel and twice in a row.
 type Server struct {
