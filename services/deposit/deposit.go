@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/store"
 )
@@ -52,6 +53,8 @@ type Deposit struct {
 	Depth       int64       `bson:"depth" json:"depth"`                           // blocks needed for this amount
 	Epoch       int         `bson:"epoch" json:"epoch"`                           // rises with each reversal
 	Credited    bool        `bson:"credited" json:"credited"`                     // the ledger holds its credit of this epoch
+	Counted     bool        `bson:"counted" json:"counted"`                       // part of the account's incoming amount
+	Tail        ledger.Tail `bson:"tail" json:"tail"`                             // its chain of postings
 	Suspense    bool        `bson:"suspense,omitempty" json:"suspense,omitempty"` // credited to suspense, not to a user
 	Fingerprint string      `bson:"fingerprint" json:"fingerprint"`               // over contract, from, to and raw amount (G8)
 	Order       string      `bson:"order,omitempty" json:"order,omitempty"`       // the order it was counted for, if any

@@ -164,6 +164,10 @@ func (p *planner) byRef() map[string]*Transfer {
 	out := make(map[string]*Transfer, len(p.Seen))
 	for i := range p.Seen {
 		t := &p.Seen[i]
+		if t.Raw == nil || t.Raw.Sign() <= 0 {
+			p.ignore(t, IgnoredZero) // it may come in masses, is never stored and needs no ref
+			continue
+		}
 		ref := Ref(p.Policy.Chain, t.Tx, t.Ordinal)
 		other, ok := out[ref]
 		switch {

@@ -21,8 +21,6 @@ func (p *planner) discover(ref string, t *Transfer) {
 	switch {
 	case !p.Owned[t.To] && !p.Owned[t.From]:
 		p.ignore(t, IgnoredUnwatched)
-	case t.Raw == nil || t.Raw.Sign() <= 0:
-		p.ignore(t, IgnoredZero)
 	case p.Owned[t.From] && !known:
 		// Anybody can deploy a contract that claims that we sent something.
 		p.ignore(t, IgnoredFakeOutgoing)

@@ -126,27 +126,9 @@ func (t Token) DepthFor(amount money.Micro) int64 {
 	return depth
 }
 
-// Units floors a raw amount to micro-units and returns what is left as a decimal string of the token's own units,
-// empty when nothing is. ok is false when the amount is negative or does not fit in 64 bits.
+// Units floors a raw amount to micro-units and returns what is left as a decimal string of the token's own units, empty
+// when nothing is. ok is false when the amount is negative or does not fit in 64 bits (B66).
 func (t Token) Units(raw *big.Int) (micro money.Micro, dust string, ok bool) {
-	if raw == nil || raw.Sign() < 0 {
-		return 0, "", false
-	}
-	const microDecimals = 6
-	units, rest := new(big.Int).Set(raw), new(big.Int)
-	switch {
-	case t.Decimals > microDecimals:
-		units.QuoRem(raw, pow10(t.Decimals-microDecimals), rest)
-	case t.Decimals < microDecimals:
-		units.Mul(raw, pow10(microDecimals-t.Decimals))
-	}
-	if !units.IsInt64() {
-		return 0, "", false
-	}
-	if rest.Sign() > 0 {
-		dust = rest.String()
-	}
-	return money.Micro(units.Int64()), dust, true
+	micro, dust, err := money.RawToMicro(raw, t.Decimals)
+	return micro, dust, err == nil
 }
-
-func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
