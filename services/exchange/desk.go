@@ -41,7 +41,7 @@ func NewDesk(engine store.Engine, book BookFunc, now func() time.Time) (*Desk, e
 // reference is noticed and not taken for the first.
 type Trade struct {
 	store.Meta `bson:",inline"`
-	Kind       string      `bson:"kind" json:"kind"` // always "desk_trade"
+	Kind       string      `bson:"kind" json:"kind"`     // always "desk_trade"
 	Target     string      `bson:"target" json:"target"` // the reference
 	Asset      string      `bson:"asset" json:"asset"`
 	Chain      string      `bson:"chain" json:"chain"`

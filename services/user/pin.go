@@ -179,8 +179,8 @@ func (s *Service) accept(ctx context.Context, userID string, compared PIN, pin T
 		if err != nil {
 			return err
 		}
-		if u.PIN == nil || u.PIN.Hash != compared.Hash {
-			return fault.New("pin_wrong", nil).With("left", "1") // changed in between: what was compared is not the PIN
+		if u.PIN == nil || !u.PIN.ChangedAt.Equal(compared.ChangedAt) {
+			return fault.New("pin_busy", nil) // changed in between: what was compared is no longer the PIN
 		}
 		u.PIN.clear()
 		if fresh.Hash != "" {

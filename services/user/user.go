@@ -66,4 +66,6 @@ var Indexes = []store.Index{
 	{Collection: store.Users, Name: "scoped_id", Fields: []string{"scoped_id"}, Unique: true},
 	{Collection: store.Users, Name: "address", Fields: []string{"address"}, Unique: true},
 	{Collection: store.Users, Name: "created", Fields: []string{"created_at"}},
+	{Collection: store.Beneficiaries, Name: "account", Fields: []string{"user", "digest"}, Unique: true},
+	{Collection: store.Beneficiaries, Name: "user", Fields: []string{"user", "used_at"}},
 }
