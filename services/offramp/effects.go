@@ -1,0 +1,280 @@
+package offramp
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"offrampbot/services/audit"
+	"offrampbot/services/ids"
+	"offrampbot/services/ledger"
+	"offrampbot/services/operation"
+)
+
+// builder carries out the effects of one row on a Change.
+type builder struct {
+	*Change
+	before *Order
+	e      Occurrence
+	f      Facts
+	p      Policy
+	steps  *ledger.Steps
+}
+
+// do carries out one effect.
+func (b *builder) do(effect Effect) error {
+	switch effect {
+	case PlaceHold, PostExchange, PostPayout, VoidHold, ReverseSale, BookLatePayment, BookSecondPayment:
+		return b.post(effect)
+	case StartExchange:
+		b.Order.Phase, b.Order.Venue = ExchangePhase(1), b.f.Venue
+		b.start(operation.StartExchange, 1, b.f.Venue, ids.ProviderReference(b.Order.OperationID()))
+	case StartPayout:
+		return b.startPayout()
+	case RearmExchange:
+		return b.rearm(b.f.Current)
+	case RearmPayout:
+		return b.resumePayout()
+	case LookUp:
+		b.lookUp(b.p.lookUpAfter(0))
+	case Watch:
+		b.lookUp(watchPaid[0])
+	case Supersede:
+		b.supersede()
+	case Freeze:
+		b.Change.Freeze = "a payment contradicts order " + b.Order.Reference
+	case Slip:
+		b.insert(b.message(b.next("slip"), slipMessage(b.Order)))
+	case Notify, NotifyOnChange:
+		b.notify(effect)
+	case Alert:
+		b.alert()
+	}
+	return nil
+}
+
+// post books the ledger steps and keeps the order's own record of them.
+func (b *builder) post(effect Effect) error {
+	o := b.Order
+	switch effect {
+	case PlaceHold:
+		o.Hold, o.FundedAt = OnHold, &b.e.At
+		return b.steps.Funded(o.sale(ids.Operation(string(operation.StartExchange), o.ID, 1)))
+	case PostExchange:
+		if o.Exchanged {
+			return errors.New("exchange entries are posted already")
+		}
+		o.Exchanged, o.VenueID = true, b.e.ProviderID
+		b.steps.ExchangeDone(o.sale(b.source()))
+		if b.Row.To == Review {
+			o.Phase = NoPhase
+		}
+	case PostPayout:
+		return b.postPayout()
+	case VoidHold:
+		if err := b.steps.Voided(o.sale(b.source()), o.Exchanged); err != nil {
+			return err
+		}
+		o.Hold, o.Exchanged = Voided, false
+	case ReverseSale:
+		o.book("returned", b.e.Attempt)
+		b.steps.SaleReversed(o.sale(b.once("returned")), o.attempt(b.e.Attempt).Rail)
+		o.Exchanged = false
+	case BookLatePayment:
+		o.book("late", b.e.Attempt)
+		b.steps.LatePaid(o.sale(b.once("late")), o.attempt(b.e.Attempt).Rail)
+	case BookSecondPayment:
+		b.second(b.e.Attempt)
+	default:
+	}
+	return nil
+}
+
+// postPayout books the paid attempt. When two attempts are paid it settles the current one and books the other as a
+// second payment, in the same commit (rule 4).
+func (b *builder) postPayout() error {
+	o, n := b.Order, b.e.Attempt
+	if b.e.On == AdminSettled {
+		n = o.Attempt
+		if o.Older != 0 && b.f.Evidence.OlderPaid && !b.f.Evidence.CurrentPaid {
+			n = o.Older
+		}
+	}
+	a := o.attempt(n)
+	if a == nil {
+		return fmt.Errorf("no attempt %d", n)
+	}
+	fee := a.Fee
+	if b.e.Attempt == n {
+		fee = b.e.Fee
+	}
+	o.Hold, o.Paid = Posted, n
+	if err := b.steps.PayoutPaid(o.sale(b.source()), a.Rail, fee); err != nil {
+		return err
+	}
+	if o.Older != 0 && o.Older != n && b.f.Evidence.OlderPaid {
+		b.second(o.Older)
+		b.Change.Freeze = "two payouts of order " + o.Reference
+	}
+	return nil
+}
+
+func (b *builder) second(attempt int) {
+	b.Order.book("second", attempt)
+	sale := b.Order.sale(ids.Operation(string(operation.Payout), b.Order.ID, attempt))
+	b.steps.PaidTwice(sale, b.Order.attempt(attempt).Rail)
+}
+
+// source is the id under which this row's postings are booked: the operation it is about, or the event.
+func (b *builder) source() string {
+	if op := b.before.OperationID(); op != "" {
+		return op
+	}
+	return ids.Operation("review", b.Order.ID, 1)
+}
+
+// once is the source of postings that happen once per attempt.
+func (b *builder) once(string) string {
+	return ids.Operation(string(operation.Payout), b.Order.ID, b.e.Attempt)
+}
+
+// start records a new exchange or payout operation.
+func (b *builder) start(kind operation.Kind, attempt int, rail, reference string) {
+	o := b.Order
+	due := b.e.At
+	op := &operation.Operation{
+		Meta: newMeta(ids.Operation(string(kind), o.ID, attempt)), Kind: kind, Lane: "order:" + o.ID, Order: o.ID, User: o.User,
+		Attempt: attempt, Rail: rail, Reference: reference, State: operation.Pending, Due: &due, CreatedAt: b.e.At,
+	}
+	b.insert(op)
+}
+
+// startPayout makes the next attempt. Its reference derives from the operation and is stored before the first call
+// (D6); the number rises only after a conclusive failure, which is what brought us here.
+func (b *builder) startPayout() error {
+	if b.f.Rail == "" {
+		return errors.New("no rail for the payout")
+	}
+	o := b.Order
+	o.Attempt++
+	o.Phase, o.AcceptedAt = PayoutPhase(o.Attempt), nil
+	reference := ids.ProviderReference(o.OperationID())
+	o.Attempts = append(o.Attempts, Attempt{N: o.Attempt, Rail: b.f.Rail, Reference: reference, State: Planned, At: b.e.At})
+	b.References = append(b.References, reference)
+	b.start(operation.Payout, o.Attempt, b.f.Rail, reference)
+	return nil
+}
+
+// resumePayout re-arms the payout that was superseded before it was called, or makes the first one.
+func (b *builder) resumePayout() error {
+	if b.f.Kept == nil {
+		return b.startPayout()
+	}
+	b.Order.Phase = PayoutPhase(b.f.Kept.Attempt)
+	b.Order.attempt(b.f.Kept.Attempt).State = Planned
+	return b.rearm(b.f.Kept)
+}
+
+// rearm makes an operation due again under the same reference; one that was called is looked up first.
+func (b *builder) rearm(op *operation.Operation) error {
+	if op == nil {
+		return errors.New("no operation to arm again")
+	}
+	c := *op
+	due := b.e.At
+	c.State, c.Due, c.Lease, c.Tries, c.Reason, c.DoneAt = operation.Pending, &due, nil, 0, "", nil
+	c.CreatedAt = b.e.At
+	b.replace(&c)
+	return nil
+}
+
+// supersede closes the current operation unless it was called; one that was called is closed by its outcome, and a
+// worker that meets it finds that the order has left (rule 2).
+func (b *builder) supersede() {
+	op := b.f.Current
+	if op == nil || op.Calls > 0 || op.State.Closed() {
+		return
+	}
+	c := *op
+	c.State, c.Due, c.Lease, c.DoneAt, c.Outcome = operation.Superseded, nil, nil, &b.e.At, string(b.e.On)
+	b.replace(&c)
+	if a := b.Order.attempt(op.Attempt); a != nil && op.Kind == operation.Payout {
+		a.State = Withdrawn
+	}
+	if b.before.State == Sending && b.e.On == FundsReverted {
+		b.Order.Phase = NoPhase
+	}
+}
+
+// lookUp makes sure that a look-up of the attempt is due, one at a time.
+func (b *builder) lookUp(after time.Duration) {
+	o, due := b.Order, b.e.At.Add(after)
+	target := o.operationOf(o.Phase)
+	if b.Row.To == Success {
+		target = ids.Operation(string(operation.Payout), o.ID, o.Paid)
+	}
+	if l := b.f.LookUp; l != nil && !l.State.Closed() && l.Target == target {
+		c := *l
+		c.Due, c.Tries, c.Calls, c.Lease = &due, 0, 0, nil
+		b.replace(&c)
+		return
+	}
+	o.LookUps++
+	o.LookUp = ids.LookUp(target, o.LookUps)
+	attempt := o.Phase.Attempt()
+	if b.Row.To == Success {
+		attempt = o.Paid
+	}
+	b.insert(&operation.Operation{
+		Meta: newMeta(o.LookUp), Kind: operation.LookUp, Lane: "order:" + o.ID, Order: o.ID, User: o.User,
+		Attempt: attempt, Target: target, State: operation.Pending, Due: &due, CreatedAt: b.e.At,
+	})
+}
+
+// notify tells the user, in one message per step; NotifyOnChange only when there is something new to tell.
+func (b *builder) notify(effect Effect) {
+	m, said := notice(b.before, b.Order, b.Row.To, b.e, b.f)
+	if m == nil || effect == NotifyOnChange && said == b.before.Said {
+		return
+	}
+	b.Order.Said = said
+	b.insert(b.message(b.next("notify"), m))
+	b.Told = true
+}
+
+// next is the id of the order's next message.
+func (b *builder) next(kind string) string {
+	b.Order.Notices++
+	if kind == "slip" {
+		return "slip:" + b.Order.ID + ":" + strconv.Itoa(b.Order.Notices)
+	}
+	return ids.Notify(b.Order.ID, b.Order.Notices)
+}
+
+func (b *builder) message(id string, m *operation.Message) *operation.Operation {
+	due := b.e.At
+	return &operation.Operation{
+		Meta: newMeta(id), Kind: operation.Notify, Lane: "user:" + b.Order.User, Order: b.Order.ID, User: b.Order.User,
+		State: operation.Pending, Due: &due, CreatedAt: b.e.At, Message: m,
+	}
+}
+
+// alert records that a person must look: an audit entry and an operation that tells the operator.
+func (b *builder) alert() {
+	o := b.Order
+	o.Notices++
+	due := b.e.At
+	why := alertReason(b.before, b.e)
+	b.insert(&operation.Operation{
+		Meta: newMeta("alert:" + o.ID + ":" + strconv.Itoa(o.Notices)), Kind: operation.Alert, Lane: "alerts", Order: o.ID,
+		User: o.User, State: operation.Pending, Due: &due, CreatedAt: b.e.At, Reason: why, Outcome: string(b.e.On),
+	})
+	b.Audit = append(b.Audit, audit.Entry{
+		Stream: "order:" + o.ID, At: b.e.At, Actor: string(b.e.By), Action: "alert", Why: why,
+		Data: map[string]string{"kind": string(b.e.On)},
+	})
+}
+
+func (b *builder) insert(op *operation.Operation)  { b.Insert = append(b.Insert, op) }
+func (b *builder) replace(op *operation.Operation) { b.Replace = append(b.Replace, op) }

@@ -1,0 +1,370 @@
+package offramp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"offrampbot/services/exchange"
+	"offrampbot/services/operation"
+	"offrampbot/services/payout"
+	"offrampbot/services/setting"
+	"offrampbot/services/store"
+)
+
+// errNoTime: the lease has not enough left for a call and its commit; the operation is tried again with a fresh lease.
+var errNoTime = errors.New("lease has not enough time left for a call")
+
+// notNowPause is how long an operation that was told "not now" waits, unless the other side says.
+const notNowPause = 30 * time.Second
+
+// errSuperseded: the order has left; there is nothing to call.
+var errSuperseded = errors.New("the order has left")
+
+// current reports whether an operation is the one that its order waits for (rule 2).
+func current(o *Order, op *operation.Operation) bool {
+	if o.Phase != phaseOf(op) || o.OperationID() != op.ID {
+		return false
+	}
+	switch op.Kind {
+	case operation.StartExchange:
+		return o.State == Exchange || o.State == Unclear
+	case operation.Payout:
+		return o.State == Sending || o.State == Unclear
+	default:
+		return false
+	}
+}
+
+func phaseOf(op *operation.Operation) Phase {
+	if op.Kind == operation.StartExchange {
+		return ExchangePhase(op.Attempt)
+	}
+	return PayoutPhase(op.Attempt)
+}
+
+// begin stores "about to call with this reference" under the lease, after it checked again that the order still waits
+// for it (rule 2, D7).
+func (s *Service) begin(ctx context.Context, op *operation.Operation, lease operation.Lease) (*Order, *operation.Operation, error) {
+	if operation.Left(ctx) < s.policy.ProviderTimeout+s.policy.StoreTimeout {
+		return nil, nil, errNoTime
+	}
+	var o *Order
+	var held *operation.Operation
+	err := s.engine.Update(ctx, func(_ context.Context, tx store.Tx) (err error) {
+		now := s.now()
+		if held, err = operation.Hold(tx, op.ID, lease, now); err != nil {
+			return err
+		}
+		if o, err = loadOrder(tx, op.Order); err != nil {
+			return err
+		}
+		if !current(o, held) {
+			return errSuperseded
+		}
+		return operation.MarkCalling(tx, held, now)
+	})
+	if errors.Is(err, errSuperseded) {
+		return nil, nil, s.leave(ctx, op, lease)
+	}
+	return o, held, err
+}
+
+// leave closes an operation whose order went on without it.
+func (s *Service) leave(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+	return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		held, err := operation.Hold(tx, op.ID, lease, s.now())
+		if err != nil {
+			return err
+		}
+		if held.Calls == 0 {
+			return operation.Supersede(tx, held, s.now())
+		}
+		return operation.Finish(tx, held, "order has left", s.now())
+	})
+}
+
+// settle commits an outcome event together with the operation's end, on condition of the lease (rule 2). A refused or
+// already applied outcome closes the operation as well.
+func (s *Service) settle(ctx context.Context, op *operation.Operation, lease operation.Lease, e Occurrence) error {
+	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
+		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
+		if err != nil {
+			return err
+		}
+		u.ops[held.ID] = held
+		e.At = u.now
+		err = u.raise(o, e)
+		if refused(err) {
+			u.refusal(o, e, err)
+			u.end(held, e)
+			return nil
+		}
+		return err
+	})
+}
+
+// end closes an operation whose outcome changed nothing. An accepted one stays open for look-ups.
+func (u *unit) end(op *operation.Operation, e Occurrence) {
+	c := *op
+	c.Due, c.Lease, c.Tries, c.Outcome = nil, nil, 0, string(e.On)
+	switch e.On {
+	case PayoutAccepted:
+		c.State = operation.Accepted
+	case OutcomeUnknown:
+		c.State = operation.Called
+	default:
+		c.State, c.DoneAt = operation.Done, &u.now
+	}
+	u.ops[c.ID], u.changed[c.ID] = &c, true
+}
+
+// wait makes an operation due later with the same reference: nothing happened at the other side.
+func (s *Service) wait(ctx context.Context, op *operation.Operation, lease operation.Lease, pause time.Duration, why string) error {
+	if pause <= 0 {
+		pause = notNowPause
+	}
+	if s.now().Sub(op.CreatedAt) > s.policy.NotNowGiveUp {
+		return s.Park(ctx, op, lease, "not now for too long: "+why)
+	}
+	return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		held, err := operation.Hold(tx, op.ID, lease, s.now())
+		if err != nil {
+			return err
+		}
+		return operation.Postpone(tx, held, s.now().Add(pause), why)
+	})
+}
+
+// Park closes an operation that could not be carried out and raises OperationParked in the same transaction, so that
+// nothing that holds money waits on a parked record (rule 9).
+func (s *Service) Park(ctx context.Context, op *operation.Operation, lease operation.Lease, reason string) error {
+	if op.Kind != operation.StartExchange && op.Kind != operation.Payout {
+		return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+			held, err := operation.Hold(tx, op.ID, lease, s.now())
+			if err != nil {
+				return err
+			}
+			return operation.Park(tx, held, reason, s.now())
+		})
+	}
+	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
+		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
+		if err != nil {
+			return err
+		}
+		free := *held
+		free.Lease = nil
+		u.ops[op.ID] = &free
+		e := Occurrence{On: OperationParked, ID: op.ID, Attempt: op.Attempt, By: ByWorker, At: u.now, Reason: reason}
+		err = u.raise(o, e)
+		if err != nil && !refused(err) {
+			return err
+		}
+		if refused(err) {
+			if current(o, held) { // a call may still be in flight: try again later
+				return fmt.Errorf("park %s: %w", op.ID, err)
+			}
+			u.refusal(o, e, err)
+		}
+		c := *u.ops[op.ID]
+		c.State, c.Due, c.Lease, c.Reason, c.DoneAt = operation.Parked, nil, nil, reason, &u.now
+		u.ops[op.ID], u.changed[op.ID] = &c, true
+		return nil
+	})
+}
+
+// Exchange carries out start-exchange: look up first what was called before, then sell.
+func (s *Service) Exchange(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+	venue, ok := s.venues[op.Rail]
+	if !ok {
+		return s.wait(ctx, op, lease, 0, "venue "+op.Rail+" is not configured")
+	}
+	if op.Calls > 0 {
+		done, err := s.recallExchange(ctx, venue, op, lease)
+		if done || err != nil {
+			return err
+		}
+	}
+	o, held, err := s.begin(ctx, op, lease)
+	if err != nil || o == nil {
+		return err
+	}
+	call, cancel := s.bounded(ctx, "exchange")
+	defer cancel()
+	r := venue.Execute(call, exchange.Order{
+		Reference: held.Reference, Asset: o.Asset, Chain: o.Chain, Fiat: o.Fiat, Amount: o.Amount, Rate: o.Rate, Gross: o.Gross,
+	})
+	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	if r.Outcome == exchange.Failed && held.Calls > 1 { // a failure reply to a repeat says nothing about the first call
+		r.Outcome = exchange.Unknown
+	}
+	return s.exchangeEnded(ctx, held, lease, filled(r, o), false)
+}
+
+// recallExchange looks a called reference up before it is sold again; done means that this settled it.
+func (s *Service) recallExchange(ctx context.Context, venue exchange.Venue, op *operation.Operation, lease operation.Lease) (done bool, err error) {
+	o, err := s.Order(ctx, op.Order)
+	if err != nil {
+		return false, err
+	}
+	ask, cancel := s.bounded(ctx, "look-up")
+	r := filled(venue.LookUp(ask, op.Reference), o)
+	cancel()
+	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	if !unknownToVenue(r) || !venue.SameReferenceSafe() {
+		return true, s.exchangeEnded(ctx, op, lease, r, true)
+	}
+	if free := op.LastCall.Add(s.policy.ProviderTimeout); s.now().Before(free) {
+		return true, s.wait(ctx, op, lease, free.Sub(s.now()), "an earlier call may be in flight")
+	}
+	return false, nil
+}
+
+// exchangeEnded turns one of the five endings into an event.
+func (s *Service) exchangeEnded(ctx context.Context, op *operation.Operation, lease operation.Lease, r exchange.Result, fresh bool) error {
+	e := Occurrence{
+		ID: op.ID, Attempt: op.Attempt, By: ByVenue, Fresh: fresh, Provider: op.Rail, ProviderID: r.VenueID, Reason: r.Reason,
+	}
+	switch r.Outcome {
+	case exchange.Success:
+		e.On = ExchangeDone
+	case exchange.Failed:
+		e.On = ExchangeFailed
+	case exchange.NotNow:
+		return s.wait(ctx, op, lease, r.RetryAt, r.Reason)
+	default: // accepted and unknown: ask until it is known
+		e.On, e.By = OutcomeUnknown, ByWorker
+	}
+	return s.settle(ctx, op, lease, e)
+}
+
+// Payout carries out one payout attempt: look up first what was called before, then send under the same reference.
+func (s *Service) Payout(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+	rail, ok := s.rails[op.Rail]
+	if !ok {
+		return s.wait(ctx, op, lease, 0, "rail "+op.Rail+" is not configured")
+	}
+	if op.Calls > 0 {
+		done, err := s.recallPayout(ctx, rail, op, lease)
+		if done || err != nil {
+			return err
+		}
+	}
+	if why, off, err := s.payoutsOff(ctx, op.Rail); err != nil {
+		return err
+	} else if off {
+		return s.wait(ctx, op, lease, 0, why)
+	}
+	o, held, err := s.begin(ctx, op, lease)
+	if err != nil || o == nil {
+		return err
+	}
+	account, err := s.sealer.Open(o.Beneficiary.Sealed, o.Beneficiary.Record())
+	if err != nil {
+		return fmt.Errorf("open account number of %s: %w", o.ID, err)
+	}
+	call, cancel := s.bounded(ctx, "payout")
+	defer cancel()
+	r := rail.Send(call, payout.Request{
+		Reference: held.Reference, Amount: o.Net, Currency: o.Fiat, BankCode: o.Beneficiary.BankCode,
+		Account: payout.AccountNumber(account), AccountName: o.Beneficiary.Name, Reason: o.Reference,
+	})
+	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	if (r.Outcome == payout.Failed || r.Outcome == payout.Reversed) && held.Calls > 1 {
+		r.Outcome = payout.Unknown // a failure reply to a repeat says nothing about the first call
+	}
+	return s.payoutEnded(ctx, o, held, lease, exact(r, o, held), false)
+}
+
+// recallPayout looks a called reference up before it is sent again (D7); done means that this settled it.
+func (s *Service) recallPayout(ctx context.Context, rail payout.Rail, op *operation.Operation, lease operation.Lease) (done bool, err error) {
+	o, err := s.Order(ctx, op.Order)
+	if err != nil {
+		return false, err
+	}
+	ask, cancel := s.bounded(ctx, "look-up")
+	r := exact(rail.LookUp(ask, op.Reference), o, op)
+	cancel()
+	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	if !unknownToProvider(r) || !rail.SameReferenceSafe() {
+		return true, s.payoutEnded(ctx, o, op, lease, r, true)
+	}
+	if free := op.LastCall.Add(s.policy.ProviderTimeout); s.now().Before(free) {
+		return true, s.wait(ctx, op, lease, free.Sub(s.now()), "an earlier call may be in flight")
+	}
+	return false, nil
+}
+
+// unknownToProvider reports whether a look-up learnt conclusively that the provider does not know the reference. A result
+// that nobody filled is not an answer.
+func unknownToProvider(r payout.Result) bool { return !r.Found && r.Outcome == payout.Unknown }
+
+// unknownToVenue is the same for a venue.
+func unknownToVenue(r exchange.Result) bool { return !r.Found && r.Outcome == exchange.Unknown }
+
+// filled makes an exchange unknown that brought less than was quoted.
+func filled(r exchange.Result, o *Order) exchange.Result {
+	if r.Outcome == exchange.Success && r.Filled < o.Gross {
+		r.Outcome, r.Found, r.Reason = exchange.Unknown, true, "the venue filled less than was quoted"
+	}
+	return r
+}
+
+// exact makes every paid answer that is not about this very payout unknown: other reference, amount or currency.
+func exact(r payout.Result, o *Order, op *operation.Operation) payout.Result {
+	if r.Outcome == payout.Success &&
+		(r.Reference != op.Reference || r.Amount != o.Net || r.Currency != o.Fiat) {
+		r.Outcome, r.Reason = payout.Unknown, "the provider paid something else than was asked"
+	}
+	return r
+}
+
+func (s *Service) payoutsOff(ctx context.Context, rail string) (why string, off bool, err error) {
+	err = s.engine.View(ctx, func(_ context.Context, r store.Reader) error {
+		set, err := setting.Load(r)
+		if err != nil {
+			return err
+		}
+		why, off = set.Off(setting.Payouts, setting.Provider(rail))
+		return nil
+	})
+	return "switched off: " + why, off, err
+}
+
+// payoutEnded turns one of the five endings into an event.
+func (s *Service) payoutEnded(ctx context.Context, o *Order, op *operation.Operation, lease operation.Lease, r payout.Result, fresh bool) error {
+	e := payoutEvent(o, op.Attempt, r)
+	e.ID, e.Fresh, e.Provider = op.ID, fresh, op.Rail
+	switch {
+	case e.On != "":
+	case r.Outcome == payout.NotNow && !fresh:
+		return s.wait(ctx, op, lease, r.RetryAfter, r.Reason)
+	case r.Outcome == payout.Accepted:
+		e.On, e.By = PayoutAccepted, ByProvider
+	default:
+		e.On, e.By = OutcomeUnknown, ByWorker
+	}
+	return s.settle(ctx, op, lease, e)
+}
+
+// payoutEvent is the event of a conclusive answer about an attempt; On is empty for any other answer.
+func payoutEvent(o *Order, attempt int, r payout.Result) Occurrence {
+	e := Occurrence{
+		Attempt: attempt, By: ByLookUp, ProviderID: r.ProviderID, SessionID: r.SessionID, Fee: r.FeeMinor, Reason: r.Reason,
+	}
+	switch r.Outcome {
+	case payout.Success:
+		e.On = PayoutPaid
+	case payout.Failed:
+		e.On = PayoutFailed
+	case payout.Reversed:
+		e.On = PayoutFailed
+		if o.State == Success && attempt == o.Paid {
+			e.On = PayoutReversed
+		}
+	default:
+	}
+	return e
+}

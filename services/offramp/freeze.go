@@ -1,0 +1,56 @@
+package offramp
+
+import (
+	"context"
+
+	"offrampbot/services/audit"
+	"offrampbot/services/fault"
+)
+
+// FreezeUser stops a user's money from starting to move, with a reason; a frozen user stays frozen for the first one.
+func (s *Service) FreezeUser(ctx context.Context, userID, why, who string) error {
+	return s.ofUser(ctx, userID, func(u *unit) error {
+		for _, a := range s.registry.Assets() {
+			if _, err := u.account(a.ID); err != nil {
+				return err
+			}
+		}
+		u.freeze(why)
+		for i := range u.entries {
+			u.entries[i].Actor = who
+		}
+		return nil
+	})
+}
+
+// UnfreezeUser lets a user's money move again and starts what is covered. It is refused while the user owes anything:
+// fault code evidence_missing.
+func (s *Service) UnfreezeUser(ctx context.Context, userID, why, who string) error {
+	return s.ofUser(ctx, userID, func(u *unit) error {
+		if u.user.Frozen == nil {
+			return nil
+		}
+		for _, a := range s.registry.Assets() {
+			account, err := u.account(a.ID)
+			if err != nil {
+				return err
+			}
+			if account.Shortfall() {
+				return fault.New("evidence_missing", nil).With("owed", a.ID)
+			}
+		}
+		u.entries = append(u.entries, audit.Entry{
+			Stream: "user:" + u.user.ID, At: u.now, Actor: who, Action: "user unfrozen", Why: why, Before: u.user.Frozen.Why,
+		})
+		u.user.Frozen = nil
+		u.frozen = true
+		u.touchAll()
+		for _, a := range s.registry.Assets() {
+			err := u.reevaluate(a.ID, Occurrence{On: FundsFreed, ID: "unfrozen", By: ByWorker, At: u.now})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,273 @@
+package offramp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"offrampbot/services/exchange"
+	"offrampbot/services/fault"
+	"offrampbot/services/ids"
+	"offrampbot/services/money"
+	"offrampbot/services/operation"
+	"offrampbot/services/store"
+)
+
+// hintGiveUp is how long a look-up goes on after the order itself no longer waits for it (DESIGN §8).
+const hintGiveUp = 72 * time.Hour
+
+// LookUp asks venue or provider what became of an attempt and raises the answer. Only this moves an unknown on.
+func (s *Service) LookUp(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+	var o *Order
+	var target *operation.Operation
+	err := s.engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
+		if o, err = loadOrder(r, op.Order); err != nil {
+			return err
+		}
+		target, err = operation.Load(r, op.Target)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a := s.ask(ctx, o, target)
+	a.ID = op.ID
+	return s.answer(ctx, op, lease, target.ID, a)
+}
+
+// found is what a look-up learnt: an event when the answer is conclusive (On is empty otherwise), and whether the other
+// side conclusively does not know the reference.
+type found struct {
+	Occurrence
+	unknown bool
+	safe    bool // the same reference may be sent again
+}
+
+// ask makes the look-up.
+func (s *Service) ask(ctx context.Context, o *Order, target *operation.Operation) found {
+	ask, cancel := s.bounded(ctx, "look-up")
+	defer cancel()
+	if target.Kind != operation.StartExchange {
+		rail, ok := s.rails[target.Rail]
+		if !ok {
+			return found{Occurrence: Occurrence{Reason: "rail is not configured"}}
+		}
+		r := exact(rail.LookUp(ask, target.Reference), o, target)
+		s.watcher.Outcome(ctx, target.Rail, string(r.Outcome))
+		f := found{payoutEvent(o, target.Attempt, r), unknownToProvider(r), rail.SameReferenceSafe()}
+		f.Fresh, f.Provider = true, target.Rail
+		return f
+	}
+	venue, ok := s.venues[target.Rail]
+	if !ok {
+		return found{Occurrence: Occurrence{Reason: "venue is not configured"}}
+	}
+	r := filled(venue.LookUp(ask, target.Reference), o)
+	s.watcher.Outcome(ctx, target.Rail, string(r.Outcome))
+	e := Occurrence{
+		Attempt: target.Attempt, By: ByLookUp, Fresh: true, Provider: target.Rail, ProviderID: r.VenueID, Reason: r.Reason,
+	}
+	switch r.Outcome {
+	case exchange.Success:
+		e.On = ExchangeDone
+	case exchange.Failed:
+		e.On = ExchangeFailed
+	default:
+	}
+	return found{e, unknownToVenue(r), venue.SameReferenceSafe()}
+}
+
+// answer commits what a look-up learnt, on condition of its lease, and plans the next one.
+func (s *Service) answer(ctx context.Context, op *operation.Operation, lease operation.Lease, target string, f found) error {
+	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
+		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
+		if err != nil {
+			return err
+		}
+		u.ops[held.ID] = held
+		e := f.Occurrence
+		e.At = u.now
+		if e.On != "" {
+			if err := u.learnt(o, e); err != nil {
+				return err
+			}
+		} else if f.unknown && f.safe {
+			if err := u.resend(o, target); err != nil {
+				return err
+			}
+		}
+		if u.changed[held.ID] { // the row planned it anew
+			return nil
+		}
+		u.plan(u.orders[o.ID], held, e.On != "")
+		return nil
+	})
+}
+
+// learnt raises a conclusive answer; where it is refused or already applied it still closes the target.
+func (u *unit) learnt(o *Order, e Occurrence) error {
+	err := u.raise(o, e)
+	if !refused(err) {
+		return err
+	}
+	u.refusal(o, e, err)
+	if o.State.Final() && errors.Is(err, ErrApplied) || !o.State.Final() {
+		return nil
+	}
+	if !fault.Is(err, "event_refused") || o.knowsOutcome(e) {
+		return nil
+	}
+	u.alert("contradiction", o.ID+":"+string(e.On)+":"+e.key(), alertReason(o, e))
+	return nil
+}
+
+// knowsOutcome reports whether an answer only repeats what the attempt's record says.
+func (o *Order) knowsOutcome(e Occurrence) bool {
+	a := o.attempt(e.Attempt)
+	if a == nil {
+		return o.knows(e.On, e.key())
+	}
+	return outcomes[e.On] == a.State || e.On == PayoutFailed && (a.State == AttemptReversed || a.State == AttemptFailed)
+}
+
+// resend makes an unclear attempt due again under the same reference, once no earlier call can be in flight: the other
+// side does not know it, and a repeat of the reference cannot happen twice there.
+func (u *unit) resend(o *Order, target string) error {
+	op, err := u.operation(target)
+	if err != nil || op == nil {
+		return err
+	}
+	if !current(o, op) || o.State != Unclear || op.State.Closed() || op.Due != nil || op.Lease != nil ||
+		o.Due != nil && !u.now.Before(*o.Due) {
+		return nil
+	}
+	if op.LastCall != nil && u.now.Before(op.LastCall.Add(u.s.policy.ProviderTimeout)) {
+		return nil
+	}
+	c := *op
+	c.Due = &u.now
+	u.ops[c.ID], u.changed[c.ID] = &c, true
+	return nil
+}
+
+// plan says when the same look-up is made again: on the schedule while the order waits for it, at 1, 24 and 72 hours
+// after a success, else until the hint is old.
+func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
+	c := *op
+	c.Lease, c.Tries, c.Reason = nil, 0, ""
+	c.Calls++
+	var due time.Time
+	switch {
+	case o.State == Success && op.Attempt == o.Paid:
+		due = nextWatch(o, u.now)
+	case !conclusive && !o.State.Final():
+		due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
+	case !conclusive && u.now.Sub(op.CreatedAt) < hintGiveUp:
+		due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
+	}
+	if due.IsZero() {
+		c.State, c.Due, c.DoneAt, c.Outcome = operation.Done, nil, &u.now, "answered"
+	} else {
+		c.State, c.Due = operation.Pending, &due
+	}
+	u.ops[c.ID], u.changed[c.ID] = &c, true
+}
+
+// nextWatch is the next of the look-ups after a success, zero after the last.
+func nextWatch(o *Order, now time.Time) time.Time {
+	for _, after := range watchPaid {
+		if at := o.EndedAt.Add(after); at.After(now) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// Hint makes sure that a look-up of an attempt is due now, because somebody says that something happened to it; then
+// runs with in the same transaction. Fault code order_unknown when nobody has the reference.
+func (s *Service) Hint(ctx context.Context, reference string, with func(tx store.Tx, o *Order) error) error {
+	var id string
+	err := s.engine.View(ctx, func(_ context.Context, r store.Reader) error {
+		o, err := store.First[Order](r, store.Query{Collection: store.Orders, Index: "attempt", Equal: []any{reference}})
+		if err == nil {
+			id = o.ID
+		}
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.New("order_unknown", err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.ofOrder(ctx, id, func(u *unit, o *Order) error {
+		a, _ := o.AttemptOf(reference)
+		if err := u.hint(o, a); err != nil {
+			return err
+		}
+		return with(u.tx, o)
+	})
+}
+
+func (u *unit) hint(o *Order, a Attempt) error {
+	target := o.operationOf(PayoutPhase(a.N))
+	last, err := u.operation(o.LookUp)
+	if err != nil {
+		return err
+	}
+	if last != nil && !last.State.Closed() && last.Target == target {
+		if last.Due != nil && last.Due.After(u.now) {
+			c := *last
+			c.Due = &u.now
+			u.ops[c.ID], u.changed[c.ID] = &c, true
+		}
+		return nil
+	}
+	c := o.clone()
+	c.LookUps++
+	id := ids.LookUp(target, c.LookUps)
+	if a.N == o.Attempt {
+		c.LookUp = id
+	}
+	op := operation.New(operation.LookUp, id, o.ID, o.User, "order:"+o.ID, u.now, u.now)
+	op.Target, op.Attempt = target, a.N
+	u.orders[o.ID], u.dirty[o.ID] = c, true
+	u.ops[id], u.fresh[id] = op, true
+	return nil
+}
+
+// Approve answers the provider's question whether a transfer may go out: yes only in a transaction that finds the attempt
+// current and the amount exact, and that stores the approval on the operation (DESIGN §8).
+func (s *Service) Approve(ctx context.Context, reference string, amount money.Minor) (bool, error) {
+	approved := false
+	var id string
+	err := s.engine.View(ctx, func(_ context.Context, rd store.Reader) error {
+		o, err := store.First[Order](rd, store.Query{Collection: store.Orders, Index: "attempt", Equal: []any{reference}})
+		if err == nil {
+			id = o.ID
+		}
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = s.ofOrder(ctx, id, func(u *unit, o *Order) error {
+		approved = false
+		op, err := u.operation(o.OperationID())
+		if err != nil {
+			return err
+		}
+		if op == nil || op.Reference != reference || !current(o, op) || op.Calls == 0 || amount != o.Net || u.user.Frozen != nil {
+			return nil
+		}
+		c := *op
+		c.Approved = true
+		u.ops[c.ID], u.changed[c.ID] = &c, true
+		approved = true
+		return nil
+	})
+	return approved, err
+}
