@@ -76,7 +76,7 @@ func (r *Registry) FiatNamed(text string) (Fiat, error) {
 // TokenNamed returns the token of an asset and a chain named together, in either order and with or without "on":
 // "usdt bep20", "base usdc", "USDC on BNB Chain". Fault code asset_unsupported, also when only one of the two is named.
 func (r *Registry) TokenNamed(text string) (Token, error) {
-	words := strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || c == '/' || c == '(' || c == ')' })
+	words := strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("/()-_,", c) })
 	for i := 1; i < len(words); i++ {
 		first, second := strings.Join(words[:i], " "), words[i:]
 		if strings.EqualFold(second[0], "on") {

@@ -2,6 +2,7 @@ package assets
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,11 +72,19 @@ func (r *Registry) FiatOf(country string) (Fiat, bool) {
 
 // Tier returns a tier by its id.
 func (r *Registry) Tier(id string) (Tier, bool) {
-	return find(r.tiers, func(t Tier) bool { return t.ID == id })
+	t, ok := find(r.tiers, func(t Tier) bool { return t.ID == id })
+	t.Limits = maps.Clone(t.Limits) // a caller may lay the operator's limits over it
+	return t, ok
 }
 
 // Tiers returns every tier, the lowest first: the first is a new person's.
-func (r *Registry) Tiers() []Tier { return slices.Clone(r.tiers) }
+func (r *Registry) Tiers() []Tier {
+	tiers := slices.Clone(r.tiers)
+	for i := range tiers {
+		tiers[i].Limits = maps.Clone(tiers[i].Limits)
+	}
+	return tiers
+}
 
 // Limit returns a tier's limit in a fiat; without one nothing may be sold for that fiat.
 func (r *Registry) Limit(tier, fiat string) (Limit, bool) {
