@@ -5,6 +5,10 @@ import (
 
 	"offrampbot/services/audit"
 	"offrampbot/services/fault"
+	"offrampbot/services/ledger"
+	"offrampbot/services/limits"
+	"offrampbot/services/store"
+	"offrampbot/services/user"
 )
 
 // FreezeUser stops a user's money from starting to move, with a reason; a frozen user stays frozen for the first one.
@@ -42,7 +46,7 @@ func (s *Service) UnfreezeUser(ctx context.Context, userID, why, who string) err
 		u.entries = append(u.entries, audit.Entry{
 			Stream: "user:" + u.user.ID, At: u.now, Actor: who, Action: "user unfrozen", Why: why, Before: u.user.Frozen.Why,
 		})
-		u.user.Frozen = nil
+		user.Thaw(u.user)
 		u.frozen = true
 		u.touchAll()
 		for _, a := range s.registry.Assets() {
@@ -53,4 +57,21 @@ func (s *Service) UnfreezeUser(ctx context.Context, userID, why, who string) err
 		}
 		return nil
 	})
+}
+
+// TouchUser replaces a user's guard documents without a change, in a transaction that freezes or thaws the user (rule 6).
+func (s *Service) TouchUser(tx store.Tx, userID string) error {
+	if err := limits.Touch(tx, userID); err != nil {
+		return err
+	}
+	for _, a := range s.registry.Assets() {
+		account, err := ledger.Load(tx, userID, a.ID)
+		if err != nil {
+			return err
+		}
+		if err := account.Save(tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -291,10 +291,7 @@ func (u *unit) link(id, kind, target string) {
 // freeze stops the user's money from starting to move; both guard documents are replaced (rule 6).
 func (u *unit) freeze(why string) {
 	u.touchAll()
-	if u.user.Frozen != nil {
-		return
-	}
-	u.user.Frozen = &user.Freeze{Since: u.now, Why: why}
+	user.Frozen(u.user, why, u.now)
 	u.frozen = true
 	u.entries = append(u.entries, audit.Entry{
 		Stream: "user:" + u.user.ID, At: u.now, Actor: "system", Action: "user frozen", Why: why,
