@@ -171,9 +171,9 @@ func (s *Session) HasShown(screen string) bool { return slices.Contains(s.Shown,
 // Close withdraws the session: its button answers 427 from now on.
 func (s *Session) Close() { s.State = SessionClosed }
 
-// Sealer seals what a session keeps of a person's input and of our answers; the id is associated data. Neither method
+// Sealer seals what a session keeps of a person's input and of our answers; the session id is the record. Neither method
 // is called inside a transaction: sealing uses randomness.
 type Sealer interface {
-	Seal(id string, plain []byte) ([]byte, error)
-	Open(id string, sealed []byte) ([]byte, error)
+	Seal(plain []byte, record string) ([]byte, error)
+	Open(sealed []byte, record string) ([]byte, error)
 }
