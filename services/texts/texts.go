@@ -191,6 +191,14 @@ func (c *Catalogue) Keys(lang string) []string { return slices.Sorted(maps.Keys(
 // Languages returns the languages, sorted.
 func (c *Catalogue) Languages() []string { return slices.Sorted(maps.Keys(c.languages)) }
 
+// Source returns the text of a key as it is written, optional parts and placeholders included, or Missing(key).
+func (c *Catalogue) Source(lang, key string) string {
+	if text, ok := c.find(lang, key); ok {
+		return text
+	}
+	return Missing(key)
+}
+
 // Placeholders returns the names that the text of a key has placeholders for, each once, those of optional parts too.
 func (c *Catalogue) Placeholders(lang, key string) []string {
 	text, _ := c.find(lang, key)

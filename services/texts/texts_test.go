@@ -92,6 +92,8 @@ func TestRender_fillsPlaceholdersOnceAndShowsWhatIsMissing(t *testing.T) {
 	require.Equal(t, []string{"hi", "only", "part", "plain"}, c.Keys("en"))
 	require.Equal(t, []string{"x", "y"}, c.Placeholders("en", "part"))
 	require.Equal(t, []string{"name", "amount"}, c.Required("en", "hi"))
+	require.Equal(t, "A[[ b {x}]][[ c {y} {x}]] d", c.Source("pt", "part"))
+	require.Equal(t, "⟦nothing⟧", c.Source("en", "nothing"))
 	require.True(t, c.Has("only"))
 	require.False(t, c.Has("nothing"))
 }
