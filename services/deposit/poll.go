@@ -90,7 +90,9 @@ func (p *poll) begin(ctx context.Context) (ready bool, err error) {
 	if p.ancestor, err = p.continuity(ctx); err != nil {
 		return false, err
 	}
-	p.window()
+	if err := p.window(ctx); err != nil {
+		return false, err
+	}
 	return p.in.To >= p.in.From, nil
 }
 
@@ -140,20 +142,40 @@ func (p *poll) continuity(ctx context.Context) (ancestor int64, err error) {
 }
 
 // window sets the range to read: the overlap below what is known to stand, and at most MaxBlocks above it.
-func (p *poll) window() {
+func (p *poll) window(ctx context.Context) error {
 	head := p.in.Head.Number
 	if !p.known {
-		start := max(0, head-p.cfg.Overlap+1)
-		if p.cfg.Start != nil {
-			start = *p.cfg.Start
+		if err := p.startAt(ctx); err != nil {
+			return err
 		}
-		p.cursor = Cursor{Height: start - 1, Since: start}
-		p.cursor.ID, p.cursor.Version = p.cfg.Policy.Chain, 1
-		p.ancestor = start - 1
 	}
 	p.in.Counted = p.cursor.Height
 	p.in.From = max(p.cursor.Since, p.ancestor+1-p.cfg.Overlap)
 	p.in.To = min(head, p.ancestor+p.cfg.MaxBlocks)
+	return nil
+}
+
+// startAt makes the cursor of a new chain. Its first mark is the block below the first one read, so that a
+// reorganisation right after the start still finds a block in common.
+func (p *poll) startAt(ctx context.Context) error {
+	start := max(0, p.in.Head.Number-p.cfg.Overlap+1)
+	if p.cfg.Start != nil {
+		start = *p.cfg.Start
+	}
+	p.cursor = Cursor{Height: start - 1, Since: start}
+	p.cursor.ID, p.cursor.Version = p.cfg.Policy.Chain, 1
+	p.ancestor = start - 1
+	base := max(0, start-1)
+	if base > p.in.Head.Number {
+		return nil // the chain has not come to its start yet
+	}
+	b, err := p.header(ctx, base)
+	if err != nil {
+		return err
+	}
+	p.cursor.Marks = []Mark{{Height: b.Number, Hash: b.Hash}}
+	p.ancestor = max(p.ancestor, base)
+	return nil
 }
 
 // pinned proves that the head of the poll still stands and returns the block that the cursor moves to.
