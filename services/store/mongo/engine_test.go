@@ -1,0 +1,14 @@
+package mongo_test
+
+import (
+	"testing"
+
+	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
+	"offrampbot/services/testkit"
+)
+
+func TestEngine_conforms(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, indexes []store.Index) store.Engine { return testkit.OpenMongo(t, indexes) })
+}
