@@ -1,0 +1,253 @@
+package loop_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"offrampbot/services/loop"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// start runs a loop until the returned function stops it.
+func start(t *testing.T, l *loop.Loop) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func newLoop(t *testing.T, take loop.Take, wake <-chan struct{}, cfg loop.Config) *loop.Loop {
+	t.Helper()
+	l, err := loop.New(take, wake, time.Now, quiet(), cfg) //nolint:forbidigo // synctest's clock
+	require.NoError(t, err)
+	return l
+}
+
+func TestRun_wakesAtOnceAndPollsWithinASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looks := make(chan time.Time, 100)
+		wake := make(chan struct{}, 1)
+		l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+			looks <- time.Now() //nolint:forbidigo // synctest's clock
+			return nil, time.Time{}, nil
+		}, wake, loop.Config{})
+		stop := start(t, l)
+		first := <-looks
+		wake <- struct{}{}
+		require.Zero(t, (<-looks).Sub(first), "a commit wakes the worker without delay")
+		before := <-looks
+		for range 10 {
+			next := <-looks
+			require.LessOrEqual(t, next.Sub(before), time.Second+time.Millisecond)
+			require.GreaterOrEqual(t, next.Sub(before), 500*time.Millisecond)
+			before = next
+		}
+		require.False(t, l.LastTurn().IsZero())
+		require.NoError(t, stop())
+	})
+}
+
+func TestRun_wakesAtTheNextDueTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looks := make(chan time.Time, 10)
+		l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+			now := time.Now() //nolint:forbidigo // synctest's clock
+			looks <- now
+			return nil, now.Add(120 * time.Millisecond), nil
+		}, nil, loop.Config{})
+		stop := start(t, l)
+		require.Equal(t, 120*time.Millisecond, -(<-looks).Sub(<-looks))
+		require.NoError(t, stop())
+	})
+}
+
+func TestRun_neverMoreThanItsSlots(t *testing.T) {
+	t.Parallel()
+	var running, most, done atomic.Int32
+	finished := make(chan struct{})
+	l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+		return func(context.Context) {
+			n := running.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			running.Add(-1)
+			if done.Add(1) == 200 {
+				close(finished)
+			}
+		}, time.Time{}, nil
+	}, nil, loop.Config{Slots: 3})
+	stop := start(t, l)
+	<-finished
+	require.NoError(t, stop())
+	require.LessOrEqual(t, most.Load(), int32(3))
+}
+
+func TestRun_aFreedSlotMakesItLookAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looks := make(chan time.Time, 10)
+		release := make(chan struct{})
+		given := false
+		l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+			looks <- time.Now() //nolint:forbidigo // synctest's clock
+			if given {
+				return nil, time.Time{}, nil
+			}
+			given = true
+			return func(context.Context) { <-release }, time.Time{}, nil
+		}, nil, loop.Config{Slots: 2, Idle: time.Hour})
+		stop := start(t, l)
+		at := <-looks
+		<-looks
+		release <- struct{}{}
+		require.Equal(t, at, <-looks)
+		require.NoError(t, stop())
+	})
+}
+
+func TestRun_survivesErrorsAndPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		n := 0
+		over := make(chan struct{})
+		l, err := loop.New(func(context.Context) (func(context.Context), time.Time, error) {
+			n++
+			switch n {
+			case 1:
+				return nil, time.Time{}, errors.New("store is down")
+			case 2:
+				panic("defect in take")
+			case 3:
+				return func(context.Context) { panic("defect in work") }, time.Time{}, nil
+			case 4:
+				close(over)
+			}
+			return nil, time.Time{}, nil
+		}, nil, time.Now, slog.New(slog.NewJSONHandler(&log, nil)), loop.Config{Name: "tester"}) //nolint:forbidigo // synctest's clock
+		require.NoError(t, err)
+		stop := start(t, l)
+		<-over
+		require.NoError(t, stop())
+		for _, text := range []string{"store is down", "defect in take", "defect in work", "tester"} {
+			require.Contains(t, log.String(), text)
+		}
+	})
+}
+
+func TestRun_stopsSoftlyThenHard(t *testing.T) {
+	t.Parallel()
+	once := func(work func(context.Context)) loop.Take {
+		given := false
+		return func(context.Context) (func(context.Context), time.Time, error) {
+			if given {
+				return nil, time.Time{}, nil
+			}
+			given = true
+			return work, time.Time{}, nil
+		}
+	}
+	t.Run("work in hand ends by itself", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			started, ended := make(chan struct{}), false
+			l := newLoop(t, once(func(ctx context.Context) {
+				close(started)
+				select {
+				case <-time.After(9 * time.Second):
+					ended = true
+				case <-ctx.Done():
+				}
+			}), nil, loop.Config{Slots: 2})
+			stop := start(t, l)
+			<-started
+			require.NoError(t, stop())
+			require.True(t, ended, "the end of the loop's context does not end the work")
+		})
+	})
+	t.Run("work in hand is ended with ErrStop", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			started := make(chan struct{})
+			var cause error
+			l := newLoop(t, once(func(ctx context.Context) {
+				close(started)
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+			}), nil, loop.Config{Slots: 2})
+			stop := start(t, l)
+			<-started
+			before := time.Now() //nolint:forbidigo // synctest's clock
+			require.NoError(t, stop())
+			require.ErrorIs(t, cause, loop.ErrStop)
+			require.Equal(t, 10*time.Second, time.Since(before))
+		})
+	})
+	t.Run("work that does not end is given up", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			started, release := make(chan struct{}), make(chan struct{})
+			l := newLoop(t, once(func(context.Context) {
+				close(started)
+				<-release
+			}), nil, loop.Config{Slots: 2})
+			stop := start(t, l)
+			<-started
+			require.ErrorIs(t, stop(), loop.ErrStuck)
+			close(release)
+		})
+	})
+}
+
+func TestOfStep_runsAgainAtOnceWhileItWorks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		left := 5
+		drained := make(chan time.Time, 10)
+		before := time.Now() //nolint:forbidigo // synctest's clock
+		l, err := loop.OfStep(func(context.Context) (bool, error) {
+			if left == 0 {
+				drained <- time.Now() //nolint:forbidigo // synctest's clock
+				return false, nil
+			}
+			left--
+			return true, nil
+		}, nil, time.Now, quiet(), loop.Config{Idle: time.Minute}) //nolint:forbidigo // synctest's clock
+		require.NoError(t, err)
+		stop := start(t, l)
+		require.Equal(t, before, <-drained)
+		require.LessOrEqual(t, (<-drained).Sub(before), time.Minute+time.Millisecond)
+		require.NoError(t, stop())
+	})
+}
+
+func TestNew_refusesMissingDependencies(t *testing.T) {
+	t.Parallel()
+	take := func(context.Context) (func(context.Context), time.Time, error) { return nil, time.Time{}, nil }
+	_, err := loop.New(nil, nil, time.Now, quiet(), loop.Config{}) //nolint:forbidigo // not called
+	require.ErrorContains(t, err, "take")
+	_, err = loop.New(take, nil, nil, quiet(), loop.Config{})
+	require.ErrorContains(t, err, "now")
+	_, err = loop.New(take, nil, time.Now, nil, loop.Config{}) //nolint:forbidigo // not called
+	require.ErrorContains(t, err, "log")
+	_, err = loop.OfStep(nil, nil, time.Now, quiet(), loop.Config{}) //nolint:forbidigo // not called
+	require.ErrorContains(t, err, "step")
+}
