@@ -90,12 +90,12 @@ func (d *Desk) Execute(ctx context.Context, o Order) Result {
 	gross, _, err := o.Rate.Apply(o.Amount)
 	switch {
 	case o.Reference == "" || o.Asset == "" || o.Fiat == "":
-		return Result{Outcome: Failed, Reason: "order is incomplete"}
+		return Result{Outcome: Failed, Found: true, Reason: "order is incomplete"}
 	case err != nil || o.Amount <= 0:
-		return Result{Outcome: Failed, Reason: "amount or rate is not valid"}
+		return Result{Outcome: Failed, Found: true, Reason: "amount or rate is not valid"}
 	case o.Gross <= 0 || o.Gross > gross:
 		// Invariant: never pay more than amount × rate.
-		return Result{Outcome: Failed, Reason: "gross is above amount times rate"}
+		return Result{Outcome: Failed, Found: true, Reason: "gross is above amount times rate"}
 	}
 	return d.record(ctx, o)
 }
@@ -119,7 +119,7 @@ func (d *Desk) record(ctx context.Context, o Order) Result {
 			return fmt.Errorf("read settings: %w", err)
 		}
 		if reason, off := book.Off("venue:" + DeskName); off {
-			result = Result{Outcome: NotNow, Reason: "desk is switched off: " + reason}
+			result = Result{Outcome: NotNow, Found: true, Reason: "desk is switched off: " + reason}
 			return nil
 		}
 		fresh := trade
@@ -130,9 +130,9 @@ func (d *Desk) record(ctx context.Context, o Order) Result {
 	case err == nil:
 		return result
 	case errors.Is(err, store.ErrUnavailable):
-		return Result{Outcome: NotNow, Reason: "store is unavailable"}
+		return Result{Outcome: NotNow, Found: true, Reason: "store is unavailable"}
 	default:
-		return Result{Outcome: Unknown, Reason: "desk trade was not recorded: " + err.Error()}
+		return Result{Outcome: Unknown, Found: true, Reason: "desk trade was not recorded: " + err.Error()}
 	}
 }
 

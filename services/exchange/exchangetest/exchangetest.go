@@ -122,6 +122,7 @@ func races(t *testing.T, h Harness) {
 	for range callers {
 		got := <-results
 		require.Contains(t, []exchange.Outcome{exchange.Success, exchange.Unknown}, got.Outcome, "a racer learns nothing false")
+		require.True(t, got.Found, "only a look-up may say that a reference is unknown to the venue")
 	}
 	require.Equal(t, exchange.Success, h.Venue.LookUp(t.Context(), "ofr-race").Outcome)
 	require.Equal(t, 1, h.Trades(t, "ofr-race"))
@@ -138,7 +139,9 @@ func otherOrder(t *testing.T, h Harness) {
 
 func switchedOff(t *testing.T, h Harness) {
 	h.SwitchOff(t)
-	require.Equal(t, exchange.NotNow, h.Venue.Execute(t.Context(), Order("ofr-later")).Outcome)
+	refused := h.Venue.Execute(t.Context(), Order("ofr-later"))
+	require.Equal(t, exchange.NotNow, refused.Outcome)
+	require.True(t, refused.Found, "only a look-up may say that a reference is unknown to the venue")
 	require.False(t, h.Venue.LookUp(t.Context(), "ofr-later").Found)
 	require.Zero(t, h.Trades(t, "ofr-later"))
 	h.SwitchOn(t)
@@ -172,6 +175,7 @@ func broken(t *testing.T, h Harness) {
 	h.Break(t)
 	got := h.Venue.Execute(t.Context(), Order("ofr-dark"))
 	require.Contains(t, []exchange.Outcome{exchange.Unknown, exchange.NotNow}, got.Outcome)
+	require.True(t, got.Found)
 	found := h.Venue.LookUp(t.Context(), "ofr-dark")
 	require.True(t, found.Found, "not having learnt anything is not knowing that there is nothing")
 	require.Equal(t, exchange.Unknown, found.Outcome)
