@@ -16,7 +16,6 @@ import (
 const (
 	StatusDecrypt   = 421 // cannot decrypt: the client fetches the public key again and retries once
 	StatusTokenGone = 427 // the flow token is no longer valid: the client disables the button
-	StatusSignature = 432 // the request's signature is wrong
 )
 
 // Answer is what a screen says: which screen comes next, with all of its data.
@@ -45,7 +44,6 @@ type Deps struct {
 	Keys      *Keys
 	Tokens    *Tokens
 	Secrets   [][]byte // app secrets, the current one first
-	Verify    func(secrets [][]byte, header string, body []byte) bool
 	Engine    store.Engine
 	Sealer    Sealer
 	Flows     map[string]Screens // by document name
@@ -61,8 +59,7 @@ type Endpoint struct{ d Deps }
 // NewEndpoint checks its dependencies.
 func NewEndpoint(d Deps) (*Endpoint, error) {
 	for name, missing := range map[string]bool{
-		"Keys": d.Keys == nil, "Tokens": d.Tokens == nil, "Secrets": len(d.Secrets) == 0, "Verify": d.Verify == nil,
-		"Engine": d.Engine == nil, "Sealer": d.Sealer == nil, "Flows": len(d.Flows) == 0, "Now": d.Now == nil,
+		"Keys": d.Keys == nil, "Tokens": d.Tokens == nil, "Secrets": len(d.Secrets) == 0, "Engine": d.Engine == nil, "Sealer": d.Sealer == nil, "Flows": len(d.Flows) == 0, "Now": d.Now == nil,
 		"Log": d.Log == nil, "PhoneID": d.PhoneID == "", "TokenGone": d.TokenGone == nil,
 	} {
 		if missing {
@@ -75,22 +72,19 @@ func NewEndpoint(d Deps) (*Endpoint, error) {
 // workTime is how long a request may hold its session; the client gives up after ten seconds.
 const workTime = 9 * time.Second
 
-// Handle answers one request: the HTTP status and the body, which is text/plain.
-func (e *Endpoint) Handle(ctx context.Context, signature string, body []byte) (status int, answer string) {
-	if !e.d.Verify(e.d.Secrets, signature, body) {
-		return StatusSignature, ""
-	}
+// Answer answers one request whose signature is good: the HTTP status and the body, which is text/plain.
+func (e *Endpoint) Answer(ctx context.Context, body []byte) (status int, answer []byte) {
 	plain, reply, err := e.d.Keys.Open(body)
 	if err != nil {
-		return StatusDecrypt, ""
+		return StatusDecrypt, nil
 	}
 	r, err := DecodeRequest(plain)
 	if err != nil {
 		e.d.Log.WarnContext(ctx, "flow request refused", "reason", err.Error())
-		return StatusTokenGone, reply.Seal(gone(e.d.TokenGone(ctx)))
+		return StatusTokenGone, []byte(reply.Seal(gone(e.d.TokenGone(ctx))))
 	}
 	status, out := e.handle(ctx, r, plain)
-	return status, reply.Seal(out)
+	return status, []byte(reply.Seal(out))
 }
 
 // handle answers a decrypted request with plain JSON.
