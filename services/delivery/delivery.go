@@ -54,6 +54,7 @@ type Receipt struct {
 	SentAt      time.Time  `bson:"sent_at" json:"sent_at"`         // the sender's clock
 	ReceivedAt  time.Time  `bson:"received_at" json:"received_at"` // ours
 	DoneAt      *time.Time `bson:"done_at,omitempty" json:"done_at,omitempty"`
+	SweepAt     *time.Time `bson:"sweep_at,omitempty" json:"sweep_at,omitempty"` // when body or receipt is to go; done ones only
 }
 
 // Indexes declares what the collection is searched by.
@@ -62,4 +63,5 @@ var Indexes = []store.Index{
 	{Collection: store.Inbox, Name: "partition", Fields: []string{"partition", "state", "sent_at", "received_at"}},
 	{Collection: store.Inbox, Name: "order", Fields: []string{"order", "received_at"}},
 	{Collection: store.Inbox, Name: "done", Fields: []string{"state", "done_at"}},
+	{Collection: store.Inbox, Name: "sweep", Fields: []string{"sweep_at"}},
 }

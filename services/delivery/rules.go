@@ -16,6 +16,12 @@ const (
 	// Tolerance is how far apart the clocks of two processes may be (DESIGN §13): a lease is taken over this much later.
 	Tolerance = 2 * time.Second
 
+	// KeepBody is how long a done receipt keeps its raw body, KeepDone how long it is kept itself: longer than Meta
+	// delivers again (W14, W22). Business facts do not need receipts (R20).
+	KeepBody = 7 * 24 * time.Hour
+	// KeepDone: see KeepBody.
+	KeepDone = 30 * 24 * time.Hour
+
 	schemaVersion = 1
 )
 
@@ -97,15 +103,15 @@ func Retry(tx store.Tx, r *Receipt, due time.Time, reason string) error {
 	return replace(tx, stored, "retry")
 }
 
-// GiveBack returns a receipt that was not handled through no fault of its own (the process stops): the try does not
-// count.
-func GiveBack(tx store.Tx, r *Receipt, now time.Time) error {
+// GiveBack returns a receipt that was not handled through no fault of its own (the process stops, the store is down):
+// it is due again at due and the try does not count.
+func GiveBack(tx store.Tx, r *Receipt, due time.Time) error {
 	stored, err := held(tx, r)
 	if err != nil {
 		return fmt.Errorf("give receipt back: %w", err)
 	}
 	stored.Tries = max(0, stored.Tries-1)
-	stored.Due = &now
+	stored.Due = &due
 	stored.LeaseOwner, stored.LeaseUntil = "", nil
 	return replace(tx, stored, "give back")
 }
@@ -140,21 +146,10 @@ func Redrive(tx store.Tx, id string, now time.Time) (*Receipt, error) {
 	if r.State != Parked && r.State != Unhandled {
 		return nil, fmt.Errorf("re-drive receipt %s: %w", id, ErrNotParked)
 	}
-	r.State, r.Tries, r.DoneAt = Received, 0, nil
+	r.State, r.Tries, r.DoneAt, r.SweepAt = Received, 0, nil, nil
 	r.Due = &now
 	r.LeaseOwner, r.LeaseUntil = "", nil
 	return r, replace(tx, r, "re-drive")
-}
-
-// Renew is the heartbeat: it moves the end of a lease that is still held, or fails with ErrLeaseLost.
-func Renew(tx store.Tx, r *Receipt, life time.Duration, now time.Time) error {
-	stored, err := held(tx, r)
-	if err != nil {
-		return fmt.Errorf("renew lease: %w", err)
-	}
-	until := now.Add(life)
-	stored.LeaseUntil = &until
-	return replace(tx, stored, "renew lease of")
 }
 
 // held loads the stored receipt and compares its lease with the one r was claimed under. Loading it again, instead of
@@ -174,6 +169,36 @@ func held(tx store.Tx, r *Receipt) (*Receipt, error) {
 func (r *Receipt) close(s State, now time.Time) {
 	r.State, r.DoneAt = s, &now
 	r.Due, r.LeaseOwner, r.LeaseUntil = nil, "", nil
+	if s == Done {
+		r.SweepAt = r.nextSweep(now)
+	}
+}
+
+// nextSweep is when the sweep has to do with a receipt done at this time: first its body goes, then the receipt.
+func (r *Receipt) nextSweep(done time.Time) *time.Time {
+	at := done.Add(KeepBody)
+	if len(r.Body) == 0 {
+		at = done.Add(KeepDone)
+	}
+	return &at
+}
+
+// Sweep does what is due to a done receipt: its body is emptied after KeepBody, the receipt deleted after KeepDone.
+// Nothing that is parked, unhandled or waiting is ever swept.
+func Sweep(tx store.Tx, r *Receipt, now time.Time) error {
+	if r.State != Done || r.SweepAt == nil || r.SweepAt.After(now) || r.DoneAt == nil {
+		return nil
+	}
+	if len(r.Body) == 0 {
+		if err := tx.Delete(store.Inbox, r.ID, r.Revision); err != nil {
+			return fmt.Errorf("delete receipt %s: %w", r.ID, err)
+		}
+		return nil
+	}
+	emptied := *r
+	emptied.Body = nil
+	emptied.SweepAt = emptied.nextSweep(*r.DoneAt)
+	return replace(tx, &emptied, "empty")
 }
 
 func replace(tx store.Tx, r *Receipt, what string) error {

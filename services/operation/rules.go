@@ -142,6 +142,17 @@ func Postpone(tx store.Tx, op *Operation, due time.Time, reason string) error {
 	return replace(tx, op, "postpone")
 }
 
+// GiveBack returns an operation that was not worked on through no fault of its own (the process stops): it is due at
+// once and the try does not count.
+func GiveBack(tx store.Tx, op *Operation, now time.Time) error {
+	if op.State.Closed() {
+		return fmt.Errorf("give operation %s back: %w", op.ID, ErrClosed)
+	}
+	op.Tries = max(0, op.Tries-1)
+	op.Due, op.Lease = &now, nil
+	return replace(tx, op, "give back")
+}
+
 // Park closes the operation for a person, with the reason. Where it stands for money the same transaction raises the
 // event that moves its order on: nothing that holds money waits on a parked record (DESIGN §7 rule 9).
 func Park(tx store.Tx, op *Operation, reason string, now time.Time) error {
