@@ -26,6 +26,26 @@ func loadCursor(r store.Reader, chain string) (c Cursor, found bool, err error) 
 	return c, true, nil
 }
 
+// sweep is the range to read once more now; it is empty (from > to) when none is due.
+func (c Cursor) sweep(now time.Time, most int64) (from, to int64) {
+	if now.Before(c.SweepAt) {
+		return 1, 0
+	}
+	return c.Swept + 1, min(c.SweepTo, c.Swept+most)
+}
+
+// swept returns the cursor after its sweep up to a height was read. When the goal is reached, what was read for the
+// first time since then becomes the next goal.
+func (c Cursor) swept(to int64, now time.Time, every time.Duration) Cursor {
+	c.Swept = max(c.Swept, to)
+	if now.Before(c.SweepAt) || c.Swept < c.SweepTo {
+		return c
+	}
+	c.Swept = min(c.Swept, c.Height) // an operator's replay starts below
+	c.SweepTo, c.SweepAt = c.Height, now.Add(every)
+	return c
+}
+
 // advance returns the cursor at a block, with the marks of the chain up to the common ancestor and the block itself.
 func (c Cursor) advance(to Block, ancestor int64, now time.Time) Cursor {
 	next := c

@@ -86,6 +86,11 @@ type Cursor struct {
 	// Marks are blocks that were the cursor before, oldest first, thinned with age: where a chain that no longer holds
 	// the cursor's block is still the one we know.
 	Marks []Mark `bson:"marks,omitempty" json:"marks,omitempty"`
+	// Every block is read once more, some time after it was first read, because a node whose index lags answers with
+	// nothing and no error (B47). Swept is the height up to which that is done, SweepTo how far it goes from SweepAt on.
+	Swept   int64     `bson:"swept" json:"swept"`
+	SweepTo int64     `bson:"sweep_to" json:"sweep_to"`
+	SweepAt time.Time `bson:"sweep_at" json:"sweep_at"`
 }
 
 // Mark is the height and hash of one block.

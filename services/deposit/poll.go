@@ -23,6 +23,7 @@ type poll struct {
 	cursor   Cursor
 	known    bool // there is a cursor
 	ancestor int64
+	sweepTo  int64 // last height of this poll's sweep
 	in       Input
 }
 
@@ -162,7 +163,7 @@ func (p *poll) startAt(ctx context.Context) error {
 	if p.cfg.Start != nil {
 		start = *p.cfg.Start
 	}
-	p.cursor = Cursor{Height: start - 1, Since: start}
+	p.cursor = Cursor{Height: start - 1, Since: start, Swept: start - 1, SweepTo: start - 1}
 	p.cursor.ID, p.cursor.Version = p.cfg.Policy.Chain, 1
 	p.ancestor = start - 1
 	base := max(0, start-1)
@@ -231,7 +232,7 @@ func (p *poll) commit(ctx context.Context, to Block, result Result) (more bool, 
 	if err := p.keepLease(ctx); err != nil {
 		return false, err
 	}
-	next := p.cursor.advance(to, p.ancestor, p.now)
+	next := p.cursor.advance(to, p.ancestor, p.now).swept(p.sweepTo, p.now, p.cfg.Sweep)
 	if _, err := commitCursor(ctx, p.deps.Engine, p.lease, next); err != nil {
 		return false, err
 	}

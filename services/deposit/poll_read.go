@@ -35,16 +35,17 @@ func (p *poll) read(ctx context.Context) error {
 	for _, a := range addresses {
 		p.in.Owned[a] = true
 	}
-	for from := p.in.From; from <= p.in.To && len(addresses) > 0; from += p.cfg.Chunk {
-		if err := p.keepLease(ctx); err != nil {
+	if len(addresses) > 0 {
+		if err := p.readRange(ctx, p.in.From, p.in.To, addresses); err != nil {
 			return err
 		}
-		to := min(p.in.To, from+p.cfg.Chunk-1)
-		found, err := p.deps.Source.Transfers(ctx, from, to, addresses)
-		if err != nil {
-			return fmt.Errorf("read transfers of blocks %d to %d: %w", from, to, err)
+	}
+	from, to := p.cursor.sweep(p.now, p.cfg.MaxBlocks)
+	p.sweepTo = to
+	if from <= to && len(addresses) > 0 {
+		if err := p.readRange(ctx, from, to, addresses); err != nil {
+			return err
 		}
-		p.in.Seen = append(p.in.Seen, found...)
 	}
 	if err := p.loadSeen(ctx); err != nil {
 		return err
@@ -53,6 +54,22 @@ func (p *poll) read(ctx context.Context) error {
 		return err
 	}
 	return p.loadOwners(ctx)
+}
+
+// readRange asks for a range in chunks.
+func (p *poll) readRange(ctx context.Context, from, to int64, addresses []string) error {
+	for ; from <= to; from += p.cfg.Chunk {
+		if err := p.keepLease(ctx); err != nil {
+			return err
+		}
+		last := min(to, from+p.cfg.Chunk-1)
+		found, err := p.deps.Source.Transfers(ctx, from, last, addresses)
+		if err != nil {
+			return fmt.Errorf("read transfers of blocks %d to %d: %w", from, last, err)
+		}
+		p.in.Seen = append(p.in.Seen, found...)
+	}
+	return nil
 }
 
 // loadSeen reads the documents of the refs in the answer that are not open, so that settled and parked ones are known.

@@ -35,6 +35,9 @@ type Config struct {
 	Chunk int64
 	// MaxBlocks is the most new blocks of one poll, 5000 by default, so that a long catch-up commits its progress.
 	MaxBlocks int64
+	// Sweep is the time after which every block is read once more, 15 minutes by default: a deposit that a lagging index
+	// hid at first is found then at the latest.
+	Sweep time.Duration
 	// Start is the first height read on a chain without a cursor; nil: the head less the overlap. Addresses have no
 	// history before they are allotted, so an earlier start is only needed when a cursor was lost.
 	Start *int64
@@ -42,6 +45,7 @@ type Config struct {
 
 const (
 	defaultLease     = 20 * time.Second
+	defaultSweep     = 15 * time.Minute
 	defaultChunk     = 1000
 	defaultMaxBlocks = 5000
 )
@@ -49,6 +53,9 @@ const (
 func (c Config) withDefaults() Config {
 	if c.Lease == 0 {
 		c.Lease = defaultLease
+	}
+	if c.Sweep == 0 {
+		c.Sweep = defaultSweep
 	}
 	if c.Overlap == 0 {
 		c.Overlap = c.Policy.Window
@@ -75,6 +82,7 @@ func (c Config) validate() error {
 	check(c.Chunk >= 1, "Chunk must be at least 1")
 	check(c.MaxBlocks >= 1, "MaxBlocks must be at least 1")
 	check(c.Poll >= 0, "Poll must not be negative")
+	check(c.Sweep > 0, "Sweep must be positive")
 	check(c.Start == nil || *c.Start >= 0, "Start must not be negative")
 	return errors.Join(append(problems, c.Policy.Validate())...)
 }

@@ -21,12 +21,14 @@ type Posting struct {
 }
 
 // Books is an applier that books credits and reversals and nothing else. It refuses what an honest watcher never sends,
-// so a test fails where the rule is broken (R109, R110, G8). Each fact is one transaction; a repeat changes nothing.
+// so a test fails where the rule is broken (R109, R110, G8). Each fact is one transaction. A watcher plans from the store,
+// so even a repeated credit or reversal is refused here, although a real applier ignores it.
 type Books struct {
 	engine store.Engine
 
 	mu     sync.Mutex
-	facts  []deposit.Fact // applied, in order; repeats included
+	facts  []deposit.Fact // applied, in order
+	check  func(deposit.Fact)
 	before map[deposit.FactKind]int
 	after  map[deposit.FactKind]int
 }
@@ -62,6 +64,13 @@ func (b *Books) Facts() []deposit.Fact {
 	return out
 }
 
+// OnFact runs check for every fact before it is booked.
+func (b *Books) OnFact(check func(deposit.Fact)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.check = check
+}
+
 func (b *Books) spend(m map[deposit.FactKind]int, kind deposit.FactKind) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,6 +85,12 @@ func (b *Books) spend(m map[deposit.FactKind]int, kind deposit.FactKind) error {
 func (b *Books) ApplyDeposit(ctx context.Context, f deposit.Fact) error {
 	if err := b.spend(b.before, f.Kind); err != nil {
 		return err
+	}
+	b.mu.Lock()
+	check := b.check
+	b.mu.Unlock()
+	if check != nil {
+		check(f)
 	}
 	err := b.engine.Update(ctx, func(_ context.Context, tx store.Tx) error { return book(tx, f) })
 	if err != nil {
@@ -116,7 +131,7 @@ func move(tx store.Tx, f deposit.Fact, d *deposit.Deposit) error {
 	switch f.Kind {
 	case deposit.FactConfirmed:
 		if d.Credited {
-			return nil // a repeat
+			return broken("credited twice without a reversal")
 		}
 		if d.Asset == "" || d.User == "" || d.Micro <= 0 {
 			return broken("credit without asset, user or amount")
@@ -125,7 +140,7 @@ func move(tx store.Tx, f deposit.Fact, d *deposit.Deposit) error {
 		return post(tx, d, "credit", d.User+":"+d.Asset, d.Micro)
 	case deposit.FactReverted:
 		if !d.Credited {
-			return nil // a repeat
+			return broken("reversed without a credit")
 		}
 		if err := post(tx, d, "reverse", d.User+":"+d.Asset, -d.Micro); err != nil {
 			return err

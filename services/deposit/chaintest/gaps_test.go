@@ -210,7 +210,9 @@ func TestG8_theSameRefWithAnotherAmountIsParkedAndNeverCredited(t *testing.T) {
 		r.Mine(11)
 		r.Mine(1)
 		r.WantState(tx, deposit.Settled)
-		r.SetCursor(func(c *deposit.Cursor) { c.Height, c.Hash, c.Marks = 0, r.Chain.Hash(0), []deposit.Mark{{Hash: r.Chain.Hash(0)}} })
+		r.SetCursor(func(c *deposit.Cursor) {
+			c.Height, c.Hash, c.Marks = 0, r.Chain.Hash(0), []deposit.Mark{{Hash: r.Chain.Hash(0)}}
+		})
 		r.Chain.Alter(tx, big.NewInt(999_000_000))
 		r.Settle()
 		r.WantState(tx, deposit.Settled)
