@@ -68,7 +68,7 @@ func judgeInserts(ctx context.Context, c store.Collection, count int, err error)
 	case !errors.As(err, &bulk):
 		return nil, nil, judgeFailure(ctx, err)
 	case bulk.WriteConcernError != nil:
-		return nil, nil, errors.Join(store.ErrCommitUnknown, err)
+		return nil, nil, fmt.Errorf("%w: %w", store.ErrCommitUnknown, err)
 	}
 	for _, w := range bulk.WriteErrors {
 		if w.Code != codeDuplicateKey {
@@ -87,11 +87,11 @@ func judgeFailure(ctx context.Context, err error) error {
 	server := (driver.ServerError)(nil)
 	switch {
 	case errors.As(err, &topology.ServerSelectionError{}): // nothing was sent
-		return errors.Join(store.ErrUnavailable, context.Cause(ctx), err)
+		return unavailable(ctx, err)
 	case errors.As(err, &server) && !isNetwork(err): // the server refused it
 		return err
 	}
-	return errors.Join(store.ErrCommitUnknown, err)
+	return fmt.Errorf("%w: %w", store.ErrCommitUnknown, err)
 }
 
 func encodeNew(revisions *store.Revisions, c store.Collection, doc store.Document) (bson.Raw, error) {

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
@@ -70,10 +71,10 @@ func judge(answer helloAnswer) error {
 // cause, because the driver's own text does not say whose deadline it was.
 func unavailable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.Join(store.ErrUnavailable, context.Cause(ctx), err)
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, context.Cause(ctx), err)
 	}
 	if server := (driver.ServerError)(nil); errors.As(err, &server) && !isNetwork(err) && !isTransient(err) {
 		return err
 	}
-	return errors.Join(store.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
