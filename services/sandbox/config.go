@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"offrampbot/services/assets"
 )
 
 // Token is one token of a simulated chain.
@@ -23,11 +25,24 @@ type Chain struct {
 	Name           string        // as in the registry: the part after /rpc/ and, in upper case, of CHAIN_<NAME>_RPC_URLS
 	ID             uint64        // EIP-155 chain id
 	Tokens         []Token       //
-	SafeDepth      uint64        // blocks between tip and the tag "safe"; default 4
-	FinalizedDepth uint64        // blocks between tip and the tag "finalized"; default 12
+	SafeDepth      uint64        // blocks between tip and the tag "safe"; default 100
+	FinalizedDepth uint64        // blocks between tip and the tag "finalized"; default 450, a quarter of an hour (8.1)
 	BlockTime      time.Duration // between the times of two blocks; default 2 s
-	StartHeight    uint64        // blocks mined before anything happens; default 64
+	StartHeight    uint64        // blocks mined before anything happens; default 1,000
 	RangeLimit     uint64        // widest block range of eth_getLogs; default 2,000 (B49)
+}
+
+// ChainsOf gives every chain of a registry, under its id, with its tokens.
+func ChainsOf(registry *assets.Registry) []Chain {
+	var out []Chain
+	for _, chain := range registry.Chains() {
+		each := Chain{Name: chain.ID, ID: uint64(chain.ChainID), BlockTime: max(chain.BlockTime(), time.Second)}
+		for _, token := range registry.TokensOf(chain.ID) {
+			each.Tokens = append(each.Tokens, Token{Symbol: token.Asset, Contract: token.Contract, Decimals: token.Decimals})
+		}
+		out = append(out, each)
+	}
+	return out
 }
 
 // FlowDocument is one published Flow: the name that flow_name in a message names, and the Flow JSON.
@@ -102,13 +117,13 @@ func (c Config) withDefaults() Config {
 
 func (c Chain) withDefaults() Chain {
 	if c.SafeDepth == 0 {
-		c.SafeDepth = 4
+		c.SafeDepth = 100
 	}
 	if c.FinalizedDepth == 0 {
-		c.FinalizedDepth = 12
+		c.FinalizedDepth = 450
 	}
 	if c.StartHeight == 0 {
-		c.StartHeight = 64
+		c.StartHeight = 1000
 	}
 	if c.RangeLimit == 0 {
 		c.RangeLimit = 2000
