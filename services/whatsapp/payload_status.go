@@ -59,7 +59,7 @@ func (s Status) LogValue() slog.Value {
 
 // APIError is one error as webhooks and replies of the API carry it. Decide on Code: titles change.
 type APIError struct {
-	Code    int    `json:"code"`
+	Code    int    `json:"code"` // -1 when there was none
 	Title   string `json:"title,omitempty"`
 	Details string `json:"details,omitempty"`
 }
@@ -80,9 +80,11 @@ func readError(o object) APIError {
 	if e.Details == "" {
 		e.Details = o.text("details")
 	}
-	if code, err := strconv.Atoi(o.text("code")); err == nil {
-		e.Code = code
+	code, err := strconv.Atoi(o.text("code"))
+	if err != nil {
+		code = -1 // 0 is a code of its own
 	}
+	e.Code = code
 	return e
 }
 

@@ -128,9 +128,6 @@ func apiError(a *answer) *Error {
 			e.Details = maskNumbers(inner.text("message"))
 		}
 		e.Class = Classify(got.Code)
-		if inner.text("code") == "" {
-			e.Class = ClassUnknown
-		}
 	}
 	if e.Class == "" || e.Class == ClassUnknown {
 		e.Class = classOfStatus(a.status)
