@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"offrampbot/services/delivery"
-	"offrampbot/services/fault"
 	"offrampbot/services/loop"
 	"offrampbot/services/store"
 )
@@ -274,7 +273,7 @@ func (w *Worker) settle(ctx context.Context, r *delivery.Receipt, err error) err
 		log.WarnContext(ctx, "receipt of an unknown kind was kept", "kind", r.Kind)
 		return w.setAside(ctx, r, delivery.MarkUnhandled, reason(err))
 	case isDown(err): // no fault of the receipt
-		log.WarnContext(ctx, "receipt waits for a part that is down", "error", err, "wait_ms", wait.Milliseconds())
+		log.WarnContext(ctx, "receipt waits for the store", "error", err, "wait_ms", wait.Milliseconds())
 		return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, r, now.Add(wait)) })
 	case r.Tries >= delivery.MaxTries:
 		log.ErrorContext(ctx, "receipt was parked", "error", err)
@@ -284,10 +283,10 @@ func (w *Worker) settle(ctx context.Context, r *delivery.Receipt, err error) err
 	return w.write(ctx, func(tx store.Tx) error { return delivery.Retry(tx, r, now.Add(wait), reason(err)) })
 }
 
-// isDown reports whether an error says that the store or another part is away, rather than that the receipt is bad.
+// isDown reports whether the store is away, rather than the receipt bad. Nothing else is excused: a receipt that fails
+// for ever must not hold its partition for ever.
 func isDown(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrCommitUnknown) ||
-		errors.Is(err, store.ErrStale) || errors.Is(err, fault.Unavailable)
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrCommitUnknown)
 }
 
 func (w *Worker) setAside(
