@@ -53,25 +53,29 @@ func (w *Wakes) Wake(c Collection) {
 // have would keep what an earlier row, or an earlier run of the same callback, had left there.
 func Blank(into Document) { reflect.ValueOf(into).Elem().SetZero() }
 
-// Revisions remembers the revisions that a transaction wrote into documents, so that an abort can take them back: a caller
-// that runs the same callback again must find its documents as they were. The zero value is ready.
-type Revisions struct{ old []revisionBefore }
+// Revisions remembers the revisions that a transaction wrote into documents, so that an abort can take them back: a
+// caller that runs the same callback again must find its documents as they were. The zero value is ready.
+type Revisions struct{ written []revision }
 
-type revisionBefore struct {
+type revision struct {
 	head     *Meta
-	revision int64
+	id       string
+	old, new int64
 }
 
 // Set gives a document a new revision.
-func (r *Revisions) Set(m *Meta, revision int64) {
-	r.old = append(r.old, revisionBefore{m, m.Revision})
-	m.Revision = revision
+func (r *Revisions) Set(m *Meta, to int64) {
+	r.written = append(r.written, revision{m, m.ID, m.Revision, to})
+	m.Revision = to
 }
 
-// Restore takes every revision back, the last one first.
+// Restore takes every revision back, the last one first, unless the struct has come to hold another document since: one
+// document with another's revision could overwrite what it has not seen.
 func (r *Revisions) Restore() {
-	for i := len(r.old) - 1; i >= 0; i-- {
-		r.old[i].head.Revision = r.old[i].revision
+	for i := len(r.written) - 1; i >= 0; i-- {
+		if w := r.written[i]; w.head.ID == w.id && w.head.Revision == w.new {
+			w.head.Revision = w.old
+		}
 	}
-	r.old = nil
+	r.written = nil
 }

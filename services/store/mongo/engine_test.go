@@ -152,7 +152,7 @@ func TestCompareIndexes_namesEveryDifference(t *testing.T) {
 		}
 		return d
 	}
-	make := func(name string, keys bson.D, o *options.IndexOptionsBuilder) {
+	create := func(name string, keys bson.D, o *options.IndexOptionsBuilder) {
 		_, err := db.Collection("things").Indexes().CreateOne(t.Context(), driver.IndexModel{Keys: keys, Options: o.SetName(name)})
 		require.NoError(t, err, name)
 	}
@@ -162,15 +162,15 @@ func TestCompareIndexes_namesEveryDifference(t *testing.T) {
 		}
 		return d
 	}
-	make("keys", key("a", "b", "_id"), options.Index().SetPartialFilterExpression(covers("a")))
-	make("unique", key("b"), options.Index().SetPartialFilterExpression(covers("b")))
-	make("direction", bson.D{{Key: "c", Value: -1}, {Key: "_id", Value: 1}}, options.Index().SetPartialFilterExpression(covers("c")))
-	make("everything", key("d", "_id"), options.Index())
-	make("fewer", key("e", "f", "_id"), options.Index().SetPartialFilterExpression(covers("e")))
-	make("other", key("g", "_id"), options.Index().SetPartialFilterExpression(bson.D{{Key: "g", Value: 5}}))
-	make("expiring", key("h"), options.Index().SetUnique(true).SetExpireAfterSeconds(60).SetPartialFilterExpression(covers("h")))
-	make("shell", bson.D{{Key: "i", Value: 1.0}, {Key: "_id", Value: int64(1)}}, options.Index().SetPartialFilterExpression(covers("i")))
-	make("extra", key("z"), options.Index())
+	create("keys", key("a", "b", "_id"), options.Index().SetPartialFilterExpression(covers("a")))
+	create("unique", key("b"), options.Index().SetPartialFilterExpression(covers("b")))
+	create("direction", bson.D{{Key: "c", Value: -1}, {Key: "_id", Value: 1}}, options.Index().SetPartialFilterExpression(covers("c")))
+	create("everything", key("d", "_id"), options.Index())
+	create("fewer", key("e", "f", "_id"), options.Index().SetPartialFilterExpression(covers("e")))
+	create("other", key("g", "_id"), options.Index().SetPartialFilterExpression(bson.D{{Key: "g", Value: 5}}))
+	create("expiring", key("h"), options.Index().SetUnique(true).SetExpireAfterSeconds(60).SetPartialFilterExpression(covers("h")))
+	create("shell", bson.D{{Key: "i", Value: 1.0}, {Key: "_id", Value: int64(1)}}, options.Index().SetPartialFilterExpression(covers("i")))
+	create("extra", key("z"), options.Index())
 
 	declare := func(name string, unique bool, fields ...string) store.Index {
 		return store.Index{Collection: things, Name: name, Fields: fields, Unique: unique}

@@ -75,7 +75,7 @@ const (
 
 // TestUpdate_meetsFailures runs one after the other, because the server has one fail point of this kind.
 func TestUpdate_meetsFailures(t *testing.T) {
-	f := newFailing(t, 0)
+	f := newFailing(t, 2*time.Second)
 	runs := 0
 	work := func(id string) error {
 		runs = 0

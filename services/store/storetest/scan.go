@@ -278,6 +278,37 @@ func testOwnWrites(t *testing.T, e store.Engine) {
 	}), stop)
 }
 
+// testManyRows scans more than a server hands out at once, in and outside a transaction, and stops in the middle.
+func testManyRows(t *testing.T, e store.Engine) {
+	const rows = 350
+	docs := make([]store.Document, rows)
+	for n := range docs {
+		i := item(fmt.Sprintf("%04d", n))
+		i.Group, i.Count = "g", int64(rows-n)
+		docs[n] = i
+	}
+	_, err := e.Append(t.Context(), items, docs)
+	require.NoError(t, err)
+	q := store.Query{Collection: items, Index: "group_count", Equal: []any{"g"}, Descending: true}
+	found := ids(t, e, q)
+	require.Len(t, found, rows)
+	require.True(t, slices.IsSorted(found))
+	require.NoError(t, update(t, e, func(tx store.Tx) error {
+		all, err := store.All[Item](tx, q)
+		require.Len(t, all, rows)
+		if err != nil {
+			return err
+		}
+		n := 0
+		err = tx.Find(q, func(store.Decode) (bool, error) { n++; return n < 5, nil })
+		if err != nil {
+			return err
+		}
+		return tx.Insert(items, item("the transaction goes on"))
+	}))
+	require.NotNil(t, load(t, e, "the transaction goes on"))
+}
+
 func testMisfits(t *testing.T, e store.Engine) {
 	tests := []struct {
 		name  string

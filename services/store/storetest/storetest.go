@@ -16,13 +16,16 @@ import (
 // NewEngine returns an empty engine that serves these indexes and vanishes with the test.
 type NewEngine func(t *testing.T, indexes []store.Index) store.Engine
 
+// part is one section of the suite.
+type part struct {
+	name string
+	test func(t *testing.T, e store.Engine)
+}
+
 // Run runs the whole suite, each part on an engine of its own.
 func Run(t *testing.T, newEngine NewEngine) {
 	t.Helper()
-	parts := []struct {
-		name string
-		test func(t *testing.T, e store.Engine)
-	}{
+	parts := []part{
 		{"documents", testDocuments},
 		{"revisions", testRevisions},
 		{"unique indexes", testUnique},
@@ -41,6 +44,7 @@ func Run(t *testing.T, newEngine NewEngine) {
 		{"ids", testIDs},
 		{"arrays", testArrays},
 		{"queries inside a transaction", testOwnWrites},
+		{"many rows", testManyRows},
 		{"queries that do not fit", testMisfits},
 		{"compare and set", testCompareAndSet},
 		{"racing inserts", testInsertRace},
@@ -48,7 +52,7 @@ func Run(t *testing.T, newEngine NewEngine) {
 		{"write skew", testSkew},
 		{"guard document", testGuard},
 	}
-	for _, p := range parts {
+	for _, p := range append(parts, pointParts()...) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			p.test(t, newEngine(t, Indexes()))
