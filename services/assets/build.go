@@ -40,7 +40,21 @@ func build(d Document) (*Registry, error) {
 	if len(p.list) > 0 {
 		return nil, fmt.Errorf("check registry: %w", errors.Join(p.list...))
 	}
-	return &Registry{chains: d.Chains, assets: d.Assets, tokens: d.Tokens, fiats: d.Fiats, tiers: d.Tiers}, nil
+	return &Registry{
+		chains: d.Chains, assets: d.Assets, tokens: d.Tokens, fiats: d.Fiats, tiers: d.Tiers,
+		chainNames: positions(d.Chains, Chain.keys), assetNames: positions(d.Assets, Asset.keys), fiatNames: positions(d.Fiats, Fiat.keys),
+	}, nil
+}
+
+// positions maps every name key of a list to its element.
+func positions[T any](list []T, keys func(T) []string) map[string]int {
+	out := map[string]int{}
+	for i, v := range list {
+		for _, k := range keys(v) {
+			out[k] = i
+		}
+	}
+	return out
 }
 
 func checkChains(p *problems, d Document) {
@@ -147,12 +161,12 @@ func checkNames(p *problems, d Document) {
 		}
 	}
 	for _, c := range d.Chains {
-		claim("chain:", c.ID, keysOf(c.ID, c.Name, c.Aliases))
+		claim("chain:", c.ID, c.keys())
 	}
 	for _, a := range d.Assets {
-		claim("unit:", a.ID, keysOf(a.ID, a.Name, a.Aliases))
+		claim("unit:", a.ID, a.keys())
 	}
 	for _, f := range d.Fiats {
-		claim("unit:", f.Code, keysOf(f.Code, f.Symbol, slices.Concat([]string{f.Name}, f.Aliases)))
+		claim("unit:", f.Code, f.keys())
 	}
 }

@@ -23,8 +23,18 @@ func nameKey(s string) string {
 	return b.String()
 }
 
-// keysOf are the keys under which something is known: its id, its name and its aliases.
-func keysOf(id, name string, aliases []string) []string {
+// keys are the keys under which a chain is known: its id, its name and its aliases.
+func (c Chain) keys() []string { return keysOf(c.ID, c.Name, c.Aliases...) }
+
+// keys are the keys under which an asset is known.
+func (a Asset) keys() []string { return keysOf(a.ID, a.Name, a.Aliases...) }
+
+// keys are the keys under which a currency is known, its symbol among them.
+func (f Fiat) keys() []string {
+	return append(keysOf(f.Code, f.Name, f.Aliases...), nameKey(f.Symbol))
+}
+
+func keysOf(id, name string, aliases ...string) []string {
 	keys := []string{nameKey(id), nameKey(name)}
 	for _, a := range aliases {
 		keys = append(keys, nameKey(a))
@@ -32,43 +42,27 @@ func keysOf(id, name string, aliases []string) []string {
 	return keys
 }
 
-// named reports whether a text is one of the keys.
-func named(text string, keys []string) bool {
-	k := nameKey(text)
-	if k == "" {
-		return false
-	}
-	for _, key := range keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
-}
-
 // ChainNamed returns the chain of a name that people use: "bsc", "BEP-20", "matic", "base mainnet". Fault code
 // asset_unsupported with the list of what is known.
 func (r *Registry) ChainNamed(text string) (Chain, error) {
-	if c, ok := find(r.chains, func(c Chain) bool { return named(text, keysOf(c.ID, c.Name, c.Aliases)) }); ok {
-		return c, nil
+	if i, ok := r.chainNames[nameKey(text)]; ok {
+		return r.chains[i], nil
 	}
 	return Chain{}, r.unsupported(text)
 }
 
 // AssetNamed returns the asset of a name that people use. Fault code asset_unsupported.
 func (r *Registry) AssetNamed(text string) (Asset, error) {
-	if a, ok := find(r.assets, func(a Asset) bool { return named(text, keysOf(a.ID, a.Name, a.Aliases)) }); ok {
-		return a, nil
+	if i, ok := r.assetNames[nameKey(text)]; ok {
+		return r.assets[i], nil
 	}
 	return Asset{}, r.unsupported(text)
 }
 
 // FiatNamed returns the currency of a name or symbol that people use. Fault code asset_unsupported.
 func (r *Registry) FiatNamed(text string) (Fiat, error) {
-	if f, ok := find(r.fiats, func(f Fiat) bool {
-		return named(text, keysOf(f.Code, f.Symbol, append([]string{f.Name}, f.Aliases...)))
-	}); ok {
-		return f, nil
+	if i, ok := r.fiatNames[nameKey(text)]; ok {
+		return r.fiats[i], nil
 	}
 	return Fiat{}, r.unsupported(text)
 }
@@ -124,11 +118,10 @@ func (r *Registry) unsupported(text string) error {
 func (r *Registry) Units() []money.Unit {
 	units := []money.Unit{{Kind: money.Token, Decimals: money.MicroDecimals, Names: []string{"$", "usd", "dollar", "dollars", "us$"}}}
 	for _, a := range r.assets {
-		units = append(units, money.Unit{ID: a.ID, Kind: money.Token, Decimals: money.MicroDecimals, Names: keysOf(a.ID, a.Name, a.Aliases)})
+		units = append(units, money.Unit{ID: a.ID, Kind: money.Token, Decimals: money.MicroDecimals, Names: a.keys()})
 	}
 	for _, f := range r.fiats {
-		names := keysOf(f.Code, f.Symbol, append([]string{f.Name}, f.Aliases...))
-		units = append(units, money.Unit{ID: f.Code, Kind: money.Fiat, Decimals: f.Exponent, Names: names})
+		units = append(units, money.Unit{ID: f.Code, Kind: money.Fiat, Decimals: f.Exponent, Names: f.keys()})
 	}
 	return units
 }

@@ -17,6 +17,8 @@ type Registry struct {
 	tokens []Token
 	fiats  []Fiat
 	tiers  []Tier
+	// What people call chains, assets and fiats: name key → position.
+	chainNames, assetNames, fiatNames map[string]int
 }
 
 // Chain returns a chain by its id.

@@ -18,11 +18,11 @@ const (
 // apply NFKC, which would read "10²" as 102 and "½" as 1⁄2. ok is false for a rune that no amount holds.
 func normal(s string) (out string, ok bool) {
 	var b strings.Builder
-	for _, r := range strings.ToLower(width.Fold.String(s)) {
+	for _, r := range strings.ToLower(width.Fold.String(strings.TrimSpace(s))) {
 		switch {
 		case unicode.Is(unicode.Nd, r):
-			b.WriteByte(digitOf(r))
-		case unicode.IsSpace(r) || unicode.Is(unicode.Zs, r):
+			b.WriteByte(DigitOf(r))
+		case unicode.Is(unicode.Zs, r) || r == '\t': // a line break separates two things
 			b.WriteByte(' ')
 		case r == '\'' || r == '’' || r == 'ʼ':
 			b.WriteByte('\'')
@@ -37,8 +37,9 @@ func normal(s string) (out string, ok bool) {
 	return strings.TrimSpace(b.String()), true
 }
 
-// digitOf is the ASCII digit of a decimal digit of any script: they stand in runs of ten from zero on.
-func digitOf(r rune) byte {
+// DigitOf is the ASCII digit of a decimal digit of any script (unicode.Nd); they stand in runs of ten from zero on. It is
+// '0' for every other rune.
+func DigitOf(r rune) byte {
 	for _, run := range unicode.Nd.R16 {
 		if r >= rune(run.Lo) && r <= rune(run.Hi) {
 			return '0' + byte((r-rune(run.Lo))%10)
@@ -49,7 +50,7 @@ func digitOf(r rune) byte {
 			return '0' + byte((uint32(r)-run.Lo)%10)
 		}
 	}
-	return '0' // not reached: the caller has seen that r is in Nd
+	return '0'
 }
 
 // reading is one way to read a number.
