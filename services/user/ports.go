@@ -18,7 +18,7 @@ type Hasher interface {
 	Verify(encoded, pepper string, pin TypedPIN) (right, outdated bool, err error)
 }
 
-// Sealer seals account numbers at rest; the record's id is bound into the sealed text. seal.Box is the implementation.
+// Sealer seals account numbers at rest; the record's id is bound into the sealed text. *seal.Keyring is the implementation.
 type Sealer interface {
 	Seal(plain []byte, recordID string) ([]byte, error)
 	Open(sealed []byte, recordID string) ([]byte, error)
