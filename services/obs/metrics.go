@@ -137,8 +137,8 @@ func (m *Metrics) DuplicateBlocked(channel string) {
 // DuplicateInterval records the time between a confirmation and its duplicate.
 func (m *Metrics) DuplicateInterval(d time.Duration) { m.duplicateGap.Observe(max(d, 0).Seconds()) }
 
-// GuardExpired counts a claim past its deadline.
-func (m *Metrics) GuardExpired() { m.guardExpired.Inc() }
+// Expired counts a claim past its deadline.
+func (m *Metrics) Expired() { m.guardExpired.Inc() }
 
 // Cleanup counts a failed sale whose claim was cleaned up.
 func (m *Metrics) Cleanup() { m.cleanups.Inc() }

@@ -89,7 +89,7 @@ func TestMetrics_haveTheNamesOfTheDesign(t *testing.T) {
 	m.DuplicateBlocked("flow")
 	m.DuplicateInterval(3 * time.Second)
 	m.DuplicateInterval(-time.Second)
-	m.GuardExpired()
+	m.Expired()
 	m.Cleanup()
 	m.Alert("double_pay")
 	m.Delivery("message", "new")

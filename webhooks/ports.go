@@ -1,0 +1,138 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"offrampbot/services/admin"
+	"offrampbot/services/delivery"
+	"offrampbot/services/money"
+	"offrampbot/services/offramp"
+	"offrampbot/services/payout"
+	"offrampbot/services/ratelimit"
+)
+
+// Inbox stores receipts durably, each on its own, in one round trip; it seals their bodies. isNew says which of them
+// this call stored. A repeat is safe. Any error means that nothing may be acknowledged.
+type Inbox interface {
+	Store(ctx context.Context, receipts []*delivery.Receipt) (isNew []bool, err error)
+}
+
+// Repeats is told that a provider sent a known callback again. It may ask for one more look-up, at most one a minute,
+// so that a true callback after a false one of the same key is not lost. A repeat is safe; an error is only logged.
+type Repeats interface {
+	Repeated(ctx context.Context, receipt string) error
+}
+
+// CallbackRail is the part of a payout.Rail that reads its callbacks. Fault code: signature_invalid; any other error
+// means that a well-signed body could not be read.
+type CallbackRail interface {
+	ParseWebhook(body []byte, header func(name string) string) (payout.Callback, error)
+	ParseApproval(body []byte, header func(name string) string) (reference string, amount money.Minor, err error)
+}
+
+// Approver decides whether a provider may release a payout. It returns nil only when, in one transaction, the attempt
+// of the reference is current, the amount is exactly its own, and "approved" is stored on the operation. A repeat gives
+// the same answer. Kinds fault.Unavailable and fault.Internal mean that it could not be decided; the provider asks again.
+type Approver interface {
+	ApprovePayout(ctx context.Context, provider, reference string, amount money.Minor) error
+}
+
+// FlowEndpoint answers one encrypted request of a Flow client whose signature is good: status 200, 421 or 427 and the
+// body as it goes out. It never fails and waits for nothing outside but cached bank look-ups.
+type FlowEndpoint interface {
+	Answer(ctx context.Context, body []byte) (status int, answer []byte)
+}
+
+// Confirmer applies a trusted confirmation event, see offramp.Service.Confirm for the fault codes. A repeat is safe.
+type Confirmer interface {
+	Confirm(ctx context.Context, c offramp.Confirmation) (offramp.Confirmed, error)
+}
+
+// Staff verifies tokens; fault code unauthorized.
+type Staff interface {
+	Verify(ctx context.Context, token string) (admin.Identity, error)
+}
+
+// Limiter bounds how often something may happen; ids are digests or ids of ours.
+type Limiter interface {
+	Allow(ctx context.Context, scope, id string, limit ratelimit.Limit) (ok bool, retryAfter time.Duration)
+}
+
+// Query is what a list is asked for. Filters holds only names that the list declares.
+type Query struct {
+	Text    string // exact look-up in links; empty: everything
+	Cursor  string // Next of the page before
+	Limit   int
+	Filters map[string]string
+}
+
+// Page is one page of a list. Items are encoded as they are; Next is empty on the last page.
+type Page struct {
+	Items []any  `json:"items"`
+	Next  string `json:"next"`
+}
+
+// Reads answers the admin's questions. It changes nothing. Fault codes: order_unknown, body_invalid (a cursor or filter
+// that cannot be read).
+type Reads interface {
+	List(ctx context.Context, list List, q Query) (Page, error)
+	// Order is one order with its whole story: {order, quote, history, postings, operations, deposits, receipts, audit}.
+	Order(ctx context.Context, id string) (any, error)
+}
+
+// Change is one mutating request of staff. Once runs it with admin.Service.Once or stores its answer with
+// admin.Remember in the transaction of the effect, so that a repeat of the request gives the same answer.
+type Change struct {
+	Who     admin.Identity
+	Request admin.Request
+	Reason  string
+}
+
+// Changed is the answer to a Change.
+type Changed struct {
+	Status   int
+	Body     json.RawMessage
+	Repeated bool // the stored answer of an earlier request with the same key
+}
+
+// Changes carries out what staff ask for. Every fault code of the admin API may come back; a refusal changes nothing.
+type Changes interface {
+	PutSettings(ctx context.Context, c Change, settings map[string]string) (Changed, error)
+	AskApproval(ctx context.Context, c Change, action admin.Action, order string) (Changed, error)
+	Decide(ctx context.Context, c Change, approval string, approve bool) (Changed, error)
+	Redrive(ctx context.Context, c Change, record string) (Changed, error)
+}
+
+// PageHandler serves one server-rendered admin page. Who is empty for a public page.
+type PageHandler func(w http.ResponseWriter, r *http.Request, who admin.Identity)
+
+// AdminPage is one page of /admin. A page without a permission is public: the login and its pictures.
+type AdminPage struct {
+	Method     string
+	Path       string // under /admin, with gin's parameters, which the handler reads with Request.PathValue
+	Permission admin.Permission
+	Handle     PageHandler
+}
+
+// Health says how the process is. Neither text reaches a stranger.
+type Health interface {
+	// Live fails when a worker's loop has stopped turning.
+	Live() error
+	// Ready fails when the store does not answer, a worker is stuck or the clock is far off; degraded is a lost Redis.
+	Ready(ctx context.Context) (degraded bool, err error)
+}
+
+// Metrics counts what passes the edge.
+type Metrics interface {
+	Request(method, route string, status int, took time.Duration)
+	Delivery(source, outcome string)
+	Panic(where string)
+}
+
+// Texts renders the message of an error.
+type Texts interface {
+	Render(lang, key string, args map[string]string) string
+}
