@@ -66,15 +66,6 @@ type Deposit struct {
 	Open *int64 `bson:"open,omitempty" json:"open,omitempty"`
 }
 
-// Incoming is what the deposit adds to its user's seen, not yet credited amount. It depends on the document alone, so
-// an Applier moves the account's figure by the difference between the stored document and the new one.
-func (d *Deposit) Incoming() money.Micro {
-	if d.Credited || d.User == "" || d.Reason != "" || (d.State != Pending && d.State != Missing) {
-		return 0
-	}
-	return d.Micro
-}
-
 // Cursor is how far a chain was processed: the block and its hash, and the hashes of the blocks before it that are
 // needed for the parent-hash check (D14).
 type Cursor struct {
@@ -158,11 +149,11 @@ const (
 	FactReverted  FactKind = "reverted"  // credited and proven gone: reverse
 	FactMissing   FactKind = "missing"   // not in the last answer; nothing is booked
 	FactSettled   FactKind = "settled"   // final
-	// FactParked: a person must look. Only the reasons no_owner and from_treasury are booked, to suspense, once: they come
-	// when the transfer is final. Reason conflict is an alarm. Everything else books nothing.
+	// FactParked: a person must look. Money of nobody (reasons no_owner and from_treasury) has no user and comes once, when
+	// it is final: it is booked to suspense and never taken back. Everything else books nothing; conflict is an alarm.
 	FactParked FactKind = "parked"
-	// FactOutgoing: leaves one of our addresses, once per ref. Reason treasury is final and booked chain → treasury;
-	// outgoing_unknown and self_transfer come at first sight, book nothing and are alarms.
+	// FactOutgoing: leaves one of our addresses, once per ref, without a user. Reason treasury is final and booked
+	// chain → treasury; outgoing_unknown and self_transfer come at first sight, book nothing and are alarms.
 	FactOutgoing FactKind = "outgoing"
 )
 

@@ -59,7 +59,7 @@ type Input struct {
 	// Stored holds the open deposits of the chain and the document of every ref in Seen that has one.
 	Stored   map[string]Deposit
 	Owned    map[string]bool   // our addresses
-	Owners   map[string]string // user of an address that occurs in Seen or Stored
+	Owners   map[string]string // user of an address to which something new in Seen went
 	Treasury map[string]bool
 	// Blocks and Receipts are the answers to Result.NeedBlocks and NeedReceipts; a height above the head has an empty
 	// block.

@@ -23,24 +23,12 @@ func (p *planner) document(ref string, t *Transfer) Deposit {
 		d.Reason = ReasonBelowMicro
 	}
 	d.Asset, d.Micro, d.Dust, d.Depth = token.Asset, micro, dust, token.DepthFor(micro)
-	if d.Reason != "" {
-		return d
-	}
-	return p.owned(d)
-}
-
-// owned names the user of a deposit, or why it can only go to suspense. An address may get its user later.
-func (p *planner) owned(d Deposit) Deposit {
-	if d.User == "" {
-		d.User = p.Owners[d.To]
-	}
 	switch {
-	case p.Treasury[d.From]:
-		d.Reason = ReasonFromTreasury
+	case d.Reason != "":
+	case p.Treasury[t.From]:
+		d.User, d.Reason = "", ReasonFromTreasury
 	case d.User == "":
 		d.Reason = ReasonNoOwner
-	default:
-		d.Reason = ""
 	}
 	return d
 }

@@ -49,6 +49,11 @@ func (p *planner) incoming(ref string, t *Transfer) {
 		p.add(FactParked, parked(d, d.Reason))
 	case ReasonOverflow:
 		p.add(FactParked, parked(d, d.Reason))
+	case ReasonNoOwner, ReasonFromTreasury:
+		// Suspense is booked once and never taken back, so it waits for the end; an address may get its user until then.
+		if p.final(t.Block) && p.proven(t) == yes {
+			p.add(FactParked, parked(d, d.Reason))
+		}
 	default:
 		p.add(FactSeen, d)
 		p.confirm(d, t)
@@ -59,8 +64,7 @@ func (p *planner) incoming(ref string, t *Transfer) {
 // and never taken back; anywhere else at first sight, because it is an alarm.
 func (p *planner) outgoing(ref string, t *Transfer) {
 	d := p.document(ref, t)
-	d.User, d.Open, d.Reason = p.Owners[t.From], nil, ReasonUnknown
-	d.State = Parked
+	d.User, d.Open, d.State, d.Reason = "", nil, Parked, ReasonUnknown
 	switch {
 	case p.Owned[t.To]:
 		// Invariant: a self transfer credits nobody, the money came in once.
@@ -231,10 +235,6 @@ func (p *planner) confirm(d Deposit, t *Transfer) {
 	if p.confirmations(t.Block) < depth {
 		return
 	}
-	d = p.owned(d)
-	if d.Reason != "" && !p.final(t.Block) {
-		return // suspense is booked once and never taken back
-	}
 	if !p.standing(t) {
 		return
 	}
@@ -243,10 +243,6 @@ func (p *planner) confirm(d Deposit, t *Transfer) {
 	case no:
 		p.add(FactParked, parked(d, ReasonFailedReceipt))
 	case yes:
-		if d.Reason != "" {
-			p.add(FactParked, parked(d, d.Reason))
-			return
-		}
 		d.State, d.Depth = Reported, depth
 		p.add(FactConfirmed, d)
 	}

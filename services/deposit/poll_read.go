@@ -156,19 +156,13 @@ func (p *poll) worth(t Transfer) bool {
 	return !ok || micro > 0
 }
 
-// loadOwners finds the users of the addresses concerned.
+// loadOwners finds the users of the addresses that got something new.
 func (p *poll) loadOwners(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, t := range p.in.Seen {
-		for _, a := range []string{t.To, t.From} {
-			if p.in.Owned[a] {
-				wanted[a] = true
-			}
-		}
-	}
-	for _, d := range p.in.Stored {
-		if d.Open != nil && d.User == "" {
-			wanted[d.To] = true
+		_, stored := p.in.Stored[Ref(p.cfg.Policy.Chain, t.Tx, t.Ordinal)]
+		if p.in.Owned[t.To] && !stored && t.Raw != nil && t.Raw.Sign() > 0 {
+			wanted[t.To] = true
 		}
 	}
 	for _, a := range sortedKeys(wanted) {

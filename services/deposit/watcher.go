@@ -29,7 +29,8 @@ type Config struct {
 	Poll time.Duration
 	// Lease is the life of the lease, 20 s by default: after a kill another process watches after that time.
 	Lease time.Duration
-	// Overlap is how many blocks below the cursor are read again (R107); by default, and at least, the reorg window.
+	// Overlap is how many blocks below the cursor are read again (R107): at least the reorg window, by default a quarter
+	// more, so that what becomes final is still read for a few polls.
 	Overlap int64
 	// Chunk is the most blocks asked for at once, 1000 by default; the source splits further by itself.
 	Chunk int64
@@ -47,6 +48,7 @@ const (
 	defaultLease     = 20 * time.Second
 	defaultSweep     = 15 * time.Minute
 	defaultChunk     = 1000
+	minMargin        = 8 // blocks of overlap beyond the window
 	defaultMaxBlocks = 5000
 )
 
@@ -58,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.Sweep = defaultSweep
 	}
 	if c.Overlap == 0 {
-		c.Overlap = c.Policy.Window
+		c.Overlap = c.Policy.Window + max(minMargin, c.Policy.Window/4)
 	}
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk

@@ -135,7 +135,7 @@ func NewRig(t *testing.T, change ...func(*Rig)) *Rig {
 		Clock: testkit.Noon(),
 	}
 	r.Source = r.Chain
-	r.Config = deposit.Config{Policy: Policy("testnet"), Treasury: []string{Treasury}, Holder: "first"}
+	r.Config = deposit.Config{Policy: Policy("testnet"), Treasury: []string{Treasury}, Holder: "first", Overlap: 10}
 	for _, c := range change {
 		c(r)
 	}
