@@ -1,6 +1,7 @@
 package testkit_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"offrampbot/services/store"
 	"offrampbot/services/testkit"
 )
 
@@ -66,4 +68,50 @@ func TestMissingService_skipsLocallyAndFailsInCI(t *testing.T) {
 			require.Equal(t, tt.ci == "true", err != nil)
 		})
 	}
+}
+
+// TestGolden_comparesAndRewrites runs itself in an empty folder: written first, then compared, then found different.
+func TestGolden_comparesAndRewrites(t *testing.T) {
+	t.Parallel()
+	if content := os.Getenv("GOLDEN_TEST_CONTENT"); content != "" {
+		testkit.Golden(t, "texts/one.txt", []byte(content))
+		testkit.Golden(t, "picture.png", []byte(content))
+		return
+	}
+	folder := t.TempDir()
+	run := func(content string, flags ...string) error {
+		again := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-test.run=^TestGolden_comparesAndRewrites$"}, flags...)...)
+		again.Env, again.Dir = append(os.Environ(), "GOLDEN_TEST_CONTENT="+content), folder
+		return again.Run()
+	}
+	require.Error(t, run("one"), "a golden file that is not there")
+	require.NoError(t, run("one", "-update"))
+	require.NoError(t, run("one"))
+	require.Error(t, run("two"))
+	require.NoError(t, run("two", "-update"))
+	require.NoError(t, run("two"))
+}
+
+func TestEngines_startEmptyOnBoth(t *testing.T) {
+	t.Parallel()
+	var names []string
+	t.Run("engines", func(t *testing.T) {
+		seen := make(chan string, 2)
+		t.Cleanup(func() {
+			close(seen)
+			for name := range seen {
+				names = append(names, name)
+			}
+		})
+		testkit.Engines(t, nil, func(t *testing.T, e store.Engine) {
+			require.NoError(t, e.View(t.Context(), func(_ context.Context, r store.Reader) error {
+				return r.Find(store.Query{Collection: store.Users, Index: store.ByID}, func(store.Decode) (bool, error) {
+					t.Error("the database is not empty")
+					return true, nil
+				})
+			}))
+			seen <- e.Name()
+		})
+	})
+	require.ElementsMatch(t, []string{"bolt", "mongo"}, names)
 }
