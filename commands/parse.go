@@ -86,8 +86,9 @@ func (p *parser) command(words []string) Command {
 		cmd := reference(rest)
 		cmd.Name = name
 		return cmd
+	case Menu, Help, History, Support, Stop, Start:
 	}
-	return Command{Name: name}
+	return Command{Name: name} // what follows the word changes nothing
 }
 
 // find looks for the command word behind any politeness. A greeting is the command only when nothing else follows.

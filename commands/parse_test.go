@@ -120,7 +120,7 @@ func TestParse_understandsWhatPeopleType(t *testing.T) {
 		{"status", []string{"status", "/status", "track", "my order", "where is my money", "Where's my money?!", "status of my order", "status please", "statuss", "receipt"}},
 		{"status | " + reference9, []string{
 			"status " + reference9, "/status " + strings.ToLower(reference9), "status of " + reference9[:4] + "-" + reference9[4:], "status #" + reference9, reference9, strings.ToLower(reference9),
-			"status " + reference9[:4] + " " + reference9[4:8] + " " + reference9[8:], "track order " + reference9, "where is my money " + reference9 + "?",
+			"status " + reference9[:4] + " " + reference9[4:8] + " " + reference9[8:], "track order " + reference9, "status " + reference9 + " now", "where is my money " + reference9 + "?",
 		}},
 		{"status | (order_unknown)", []string{"status 12345", "status AB12CD34X", "status " + reference9[:8]}},
 		{"history", []string{"history", "/history", "my orders", "transactions", "transaction history", "histroy", "show my history", "sales", "statement"}},
@@ -190,6 +190,16 @@ func TestParse_keepsTheReadingsOfAnAmbiguousAmount(t *testing.T) {
 	require.Equal(t, int64(1_500_000_000), cmd.Amount.Candidates[0].Value)
 	require.Equal(t, int64(1_500_000), cmd.Amount.Candidates[1].Value)
 	require.Equal(t, "base", cmd.Chain)
+}
+
+func TestParse_givesADollarAmountTheCoinThatIsNamed(t *testing.T) {
+	t.Parallel()
+	reg := assets.Default()
+	require.Equal(t, "USDT", Parse("sell $20 worth of usdt", reg).Amount.Unit)
+	require.Equal(t, "", Parse("sell $20", reg).Amount.Unit)
+	for _, conflict := range []string{"sell 50 usdt usdc", "sell 50 usdc of usdt", "sell ₦20k to usd"} {
+		require.Error(t, Parse(conflict, reg).Err, conflict)
+	}
 }
 
 func TestParse_refusesACoinOnAChainWhereItIsNotTaken(t *testing.T) {
