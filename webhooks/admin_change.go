@@ -28,7 +28,7 @@ func (e *Edge) putSettings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.change(c, reason, func(change Change) (Changed, error) {
+	return e.change(c, reason, func(change admin.Change) (admin.Changed, error) {
 		return e.deps.Changes.PutSettings(c.Request.Context(), change, settings)
 	})
 }
@@ -39,7 +39,7 @@ func (e *Edge) askApproval(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.change(c, in["reason"], func(change Change) (Changed, error) {
+	return e.change(c, in["reason"], func(change admin.Change) (admin.Changed, error) {
 		return e.deps.Changes.AskApproval(c.Request.Context(), change, admin.Action(in["action"]), in["order"])
 	})
 }
@@ -51,7 +51,7 @@ func (e *Edge) decide(approve bool) handler {
 		if err != nil {
 			return err
 		}
-		return e.change(c, in["reason"], func(change Change) (Changed, error) {
+		return e.change(c, in["reason"], func(change admin.Change) (admin.Changed, error) {
 			return e.deps.Changes.Decide(c.Request.Context(), change, c.Param("id"), approve)
 		})
 	}
@@ -63,14 +63,14 @@ func (e *Edge) redrive(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.change(c, in["reason"], func(change Change) (Changed, error) {
+	return e.change(c, in["reason"], func(change admin.Change) (admin.Changed, error) {
 		return e.deps.Changes.Redrive(c.Request.Context(), change, c.Param("id"))
 	})
 }
 
 // change runs one mutation under its idempotency key and writes the answer. Without a key the request is one of its
 // own: each change is guarded by its record's revision as well.
-func (e *Edge) change(c *gin.Context, reason string, run func(Change) (Changed, error)) error {
+func (e *Edge) change(c *gin.Context, reason string, run func(admin.Change) (admin.Changed, error)) error {
 	keys := c.Request.Header.Values(idempotencyHeader)
 	key := uuid.NewString()
 	if len(keys) > 0 {
@@ -79,7 +79,7 @@ func (e *Edge) change(c *gin.Context, reason string, run func(Change) (Changed, 
 		}
 	}
 	who := identity(c)
-	changed, err := run(Change{Who: who, Reason: reason, Request: admin.Request{
+	changed, err := run(admin.Change{Who: who, Reason: reason, Request: admin.Request{
 		Scope: admin.Scope{Admin: who.ID, Method: c.Request.Method, Route: c.FullPath(), Key: key},
 		Hash:  admin.RequestHash(c.Request.URL.Path, rawBody(c)),
 	}})

@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/gin-gonic/gin"
+
+	"offrampbot/services/admin"
 )
 
 // exportRows is where an export ends; whoever needs more narrows the list.
@@ -23,7 +25,7 @@ const exportTime = 80 * time.Second
 
 // export writes a whole list as CSV, page by page. The columns are those of the first page, in the order in which its
 // items name them; nested names are joined with a dot.
-func (e *Edge) export(c *gin.Context, which List, q Query) error {
+func (e *Edge) export(c *gin.Context, which admin.List, q admin.Query) error {
 	// An export takes longer than an answer may; it ends when the client goes, because then nothing can be written.
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(c.Request.Context()), exportTime, errHandlerTimeout)
 	defer cancel()

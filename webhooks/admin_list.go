@@ -8,40 +8,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"offrampbot/services/admin"
 	"offrampbot/services/fault"
 )
-
-// List names one list of the admin API.
-type List string
-
-// The lists.
-const (
-	Orders     List = "orders"     // sales
-	Audit      List = "audit"      // the trail
-	Duplicates List = "duplicates" // blocked confirmations
-	Deposits   List = "deposits"   // on-chain credits
-	Ledger     List = "ledger"     // accounts and postings
-	Parked     List = "parked"     // receipts and operations that wait for a person
-	Settings   List = "settings"   // every setting with its value
-	Approvals  List = "approvals"  // requests that need a second person
-)
-
-// Lists lists the lists.
-func Lists() []List {
-	return []List{Orders, Audit, Duplicates, Deposits, Ledger, Parked, Settings, Approvals}
-}
-
-// filters are the names that each list can be narrowed by, beside q, cursor, limit and format.
-var filters = map[List][]string{
-	Orders:     {"state", "user", "from", "until"},
-	Audit:      {"stream", "actor", "action", "from", "until"},
-	Duplicates: {"from", "until"},
-	Deposits:   {"state", "user", "chain", "from", "until"},
-	Ledger:     {"account", "order", "from", "until"},
-	Parked:     {"kind"},
-	Settings:   {},
-	Approvals:  {"state", "order"},
-}
 
 const (
 	defaultLimit = 50
@@ -50,7 +19,7 @@ const (
 )
 
 // list answers a list as JSON, or whole as CSV.
-func (e *Edge) list(which List) handler {
+func (e *Edge) list(which admin.List) handler {
 	return func(c *gin.Context) error {
 		query, format, err := readQuery(c.Request.URL.RawQuery, which)
 		if err != nil {
@@ -73,16 +42,16 @@ func (e *Edge) list(which List) handler {
 
 // readQuery takes only names that the list knows, each once: a name that is ignored would give an answer to another
 // question than the one asked.
-func readQuery(raw string, which List) (q Query, format string, err error) {
+func readQuery(raw string, which admin.List) (q admin.Query, format string, err error) {
 	invalid := func(why string) error { return fault.New("body_invalid", nil).With("why", why) }
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return Query{}, "", invalid("The query string cannot be read")
+		return admin.Query{}, "", invalid("The query string cannot be read")
 	}
-	q = Query{Limit: defaultLimit, Filters: map[string]string{}}
+	q = admin.Query{Limit: defaultLimit, Filters: map[string]string{}}
 	for name, given := range values {
 		if len(given) != 1 || len(given[0]) > maxParameter {
-			return Query{}, "", invalid("A parameter stands there twice or is too long")
+			return admin.Query{}, "", invalid("A parameter stands there twice or is too long")
 		}
 		value := given[0]
 		switch {
@@ -92,18 +61,18 @@ func readQuery(raw string, which List) (q Query, format string, err error) {
 			q.Cursor = value
 		case name == "limit":
 			if q.Limit, err = strconv.Atoi(value); err != nil || q.Limit < 1 || q.Limit > maxLimit {
-				return Query{}, "", invalid("The limit is not a number from 1 to 200")
+				return admin.Query{}, "", invalid("The limit is not a number from 1 to 200")
 			}
 		case name == "format":
 			if format = value; format != "csv" && format != "json" {
-				return Query{}, "", invalid("The format is not json or csv")
+				return admin.Query{}, "", invalid("The format is not json or csv")
 			}
-		case slices.Contains(filters[which], name):
+		case slices.Contains(admin.Filters(which), name):
 			if value != "" {
 				q.Filters[name] = value
 			}
 		default:
-			return Query{}, "", invalid("This list does not know one of the parameters")
+			return admin.Query{}, "", invalid("This list does not know one of the parameters")
 		}
 	}
 	return q, format, nil

@@ -15,7 +15,7 @@ import (
 func TestAdmin_tokens(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.list = func(List, Query) (Page, error) { return Page{}, nil }
+	h.list = func(admin.List, admin.Query) (admin.Page, error) { return admin.Page{}, nil }
 	const path = "/admin/api/v1/orders"
 	cookie := header("Cookie", SessionCookie+"=viewer")
 	require.Equal(t, 200, h.do("GET", path, "", cookie).Code)
@@ -42,7 +42,9 @@ func TestAdmin_tokens(t *testing.T) {
 func TestAdmin_headersAndOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.change = func(string, Change, ...any) (Changed, error) { return Changed{Status: 200, Body: []byte("{}")}, nil }
+	h.change = func(string, admin.Change, ...any) (admin.Changed, error) {
+		return admin.Changed{Status: 200, Body: []byte("{}")}, nil
+	}
 	w := h.do("GET", "/admin/login", "")
 	require.Equal(t, "log in, ", w.Body.String())
 	for name, want := range map[string]string{
@@ -89,22 +91,25 @@ func TestAdmin_addressOfALoginIsTheConnectionsOwn(t *testing.T) {
 func TestAdmin_listQueries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	var got Query
-	h.list = func(list List, q Query) (Page, error) {
-		require.Equal(t, Orders, list)
+	var got admin.Query
+	h.list = func(list admin.List, q admin.Query) (admin.Page, error) {
+		require.Equal(t, admin.Orders, list)
 		got = q
-		return Page{Next: "n"}, nil
+		return admin.Page{Next: "n"}, nil
 	}
 	w := h.do("GET", "/admin/api/v1/orders?q=0xabc&state=review&cursor=c&limit=7&user=", "", as(admin.Viewer))
 	require.Equal(t, `{"items":[],"next":"n"}`, w.Body.String())
-	require.Equal(t, Query{Text: "0xabc", Cursor: "c", Limit: 7, Filters: map[string]string{"state": "review"}}, got)
+	require.Equal(t, admin.Query{Text: "0xabc", Cursor: "c", Limit: 7, Filters: map[string]string{"state": "review"}}, got)
 	for _, query := range []string{
 		"limit=0", "limit=201", "limit=x", "format=xml", "sort=id", "state=a&state=b", "q=" + strings.Repeat("x", 300), "%zz",
 		"state[$ne]=x", "a;b",
 	} {
 		h.wantRefusal(h.do("GET", "/admin/api/v1/orders?"+query, "", as(admin.Viewer)), 400, "body_invalid")
 	}
-	require.Len(t, filters, len(Lists()))
+	require.NotEmpty(t, admin.Lists())
+	for _, l := range admin.Lists() {
+		require.Equal(t, l == admin.Settings, len(admin.Filters(l)) == 0, l)
+	}
 }
 
 func TestAdmin_storyOfAnOrder(t *testing.T) {
@@ -133,12 +138,12 @@ func TestAdmin_csv(t *testing.T) {
 		Note   *string  `json:"note"`
 	}
 	h := newHarness(t)
-	h.list = func(_ List, q Query) (Page, error) {
+	h.list = func(_ admin.List, q admin.Query) (admin.Page, error) {
 		require.Equal(t, maxLimit, q.Limit)
 		if q.Cursor == "" {
-			return Page{Items: []any{row{ID: "1", Amount: -5, Bank: inner{"=HYPERLINK(1)"}, Tags: []string{"a"}}}, Next: "c"}, nil
+			return admin.Page{Items: []any{row{ID: "1", Amount: -5, Bank: inner{"=HYPERLINK(1)"}, Tags: []string{"a"}}}, Next: "c"}, nil
 		}
-		return Page{Items: []any{row{ID: "-2", Amount: 9007199254740993, Bank: inner{" \u200b+cmd,\"x\""}}}}, nil
+		return admin.Page{Items: []any{row{ID: "-2", Amount: 9007199254740993, Bank: inner{" \u200b+cmd,\"x\""}}}}, nil
 	}
 	w := h.do("GET", "/admin/api/v1/deposits?format=csv", "", as(admin.Viewer))
 	require.Equal(t, "id,amount_minor,bank.name,tags,note\n"+
@@ -157,12 +162,12 @@ func TestAdmin_changes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	var what string
-	var change Change
+	var change admin.Change
 	var args []any
 	repeated := false
-	h.change = func(w string, c Change, a ...any) (Changed, error) {
+	h.change = func(w string, c admin.Change, a ...any) (admin.Changed, error) {
 		what, change, args = w, c, a
-		return Changed{Status: 201, Body: []byte(`{"id":"x"}`), Repeated: repeated}, nil
+		return admin.Changed{Status: 201, Body: []byte(`{"id":"x"}`), Repeated: repeated}, nil
 	}
 	key := header("Idempotency-Key", "key-1")
 
@@ -203,7 +208,7 @@ func TestAdmin_changes(t *testing.T) {
 func TestAdmin_changesRefuseOtherBodies(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.change = func(string, Change, ...any) (Changed, error) { panic("not reached") }
+	h.change = func(string, admin.Change, ...any) (admin.Changed, error) { panic("not reached") }
 	for _, body := range []string{
 		"", "null", "[]", "{", `{"action":"settle","order":"o1","reason":"x"} {}`, `{"action":"settle","order":{"$ne":""},"reason":"x"}`,
 		`{"action":"settle","order":7,"reason":"x"}`, `{"action":"settle","order":"o1","reason":"x","role":"approver"}`,

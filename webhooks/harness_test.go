@@ -97,9 +97,9 @@ type fakes struct {
 	approve  func(provider, reference string, amount money.Minor) error
 	flow     func(body []byte) (int, []byte)
 	confirm  func(c offramp.Confirmation) (offramp.Confirmed, error)
-	list     func(list List, q Query) (Page, error)
+	list     func(list admin.List, q admin.Query) (admin.Page, error)
 	order    func(id string) (any, error)
-	change   func(what string, c Change, args ...any) (Changed, error)
+	change   func(what string, c admin.Change, args ...any) (admin.Changed, error)
 	live     error
 	ready    error
 	degraded bool
@@ -115,21 +115,23 @@ func (f *fakes) Answer(_ context.Context, body []byte) (int, []byte) { return f.
 func (f *fakes) Confirm(_ context.Context, c offramp.Confirmation) (offramp.Confirmed, error) {
 	return f.confirm(c)
 }
-func (f *fakes) List(_ context.Context, list List, q Query) (Page, error) { return f.list(list, q) }
-func (f *fakes) Order(_ context.Context, id string) (any, error)          { return f.order(id) }
-func (f *fakes) PutSettings(_ context.Context, c Change, s map[string]string) (Changed, error) {
+func (f *fakes) List(_ context.Context, list admin.List, q admin.Query) (admin.Page, error) {
+	return f.list(list, q)
+}
+func (f *fakes) Order(_ context.Context, id string) (any, error) { return f.order(id) }
+func (f *fakes) PutSettings(_ context.Context, c admin.Change, s map[string]string) (admin.Changed, error) {
 	return f.change("settings", c, s)
 }
 
-func (f *fakes) AskApproval(_ context.Context, c Change, a admin.Action, order string) (Changed, error) {
+func (f *fakes) AskApproval(_ context.Context, c admin.Change, a admin.Action, order string) (admin.Changed, error) {
 	return f.change("ask", c, a, order)
 }
 
-func (f *fakes) Decide(_ context.Context, c Change, id string, approve bool) (Changed, error) {
+func (f *fakes) Decide(_ context.Context, c admin.Change, id string, approve bool) (admin.Changed, error) {
 	return f.change("decide", c, id, approve)
 }
 
-func (f *fakes) Redrive(_ context.Context, c Change, id string) (Changed, error) {
+func (f *fakes) Redrive(_ context.Context, c admin.Change, id string) (admin.Changed, error) {
 	return f.change("redrive", c, id)
 }
 func (f *fakes) Live() error                         { return f.live }

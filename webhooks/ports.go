@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -61,49 +60,20 @@ type Limiter interface {
 	Allow(ctx context.Context, scope, id string, limit ratelimit.Limit) (ok bool, retryAfter time.Duration)
 }
 
-// Query is what a list is asked for. Filters holds only names that the list declares.
-type Query struct {
-	Text    string // exact look-up in links; empty: everything
-	Cursor  string // Next of the page before
-	Limit   int
-	Filters map[string]string
-}
-
-// Page is one page of a list. Items are encoded as they are; Next is empty on the last page.
-type Page struct {
-	Items []any  `json:"items"`
-	Next  string `json:"next"`
-}
-
 // Reads answers the admin's questions. It changes nothing. Fault codes: order_unknown, body_invalid (a cursor or filter
 // that cannot be read).
 type Reads interface {
-	List(ctx context.Context, list List, q Query) (Page, error)
+	List(ctx context.Context, list admin.List, q admin.Query) (admin.Page, error)
 	// Order is one order with its whole story: {order, quote, history, postings, operations, deposits, receipts, audit}.
 	Order(ctx context.Context, id string) (any, error)
 }
 
-// Change is one mutating request of staff. Once runs it with admin.Service.Once or stores its answer with
-// admin.Remember in the transaction of the effect, so that a repeat of the request gives the same answer.
-type Change struct {
-	Who     admin.Identity
-	Request admin.Request
-	Reason  string
-}
-
-// Changed is the answer to a Change.
-type Changed struct {
-	Status   int
-	Body     json.RawMessage
-	Repeated bool // the stored answer of an earlier request with the same key
-}
-
 // Changes carries out what staff ask for. Every fault code of the admin API may come back; a refusal changes nothing.
 type Changes interface {
-	PutSettings(ctx context.Context, c Change, settings map[string]string) (Changed, error)
-	AskApproval(ctx context.Context, c Change, action admin.Action, order string) (Changed, error)
-	Decide(ctx context.Context, c Change, approval string, approve bool) (Changed, error)
-	Redrive(ctx context.Context, c Change, record string) (Changed, error)
+	PutSettings(ctx context.Context, c admin.Change, settings map[string]string) (admin.Changed, error)
+	AskApproval(ctx context.Context, c admin.Change, action admin.Action, order string) (admin.Changed, error)
+	Decide(ctx context.Context, c admin.Change, approval string, approve bool) (admin.Changed, error)
+	Redrive(ctx context.Context, c admin.Change, record string) (admin.Changed, error)
 }
 
 // PageHandler serves one server-rendered admin page. Who is empty for a public page.

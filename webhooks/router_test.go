@@ -76,9 +76,11 @@ func TestRoutes_eachRoleMayWhatItsTableSays(t *testing.T) {
 		"POST /admin/api/v1/approvals/:id/approve": admin.Approver, "POST /admin/api/v1/approvals/:id/reject": admin.Approver,
 	}
 	h := newHarness(t)
-	h.list = func(List, Query) (Page, error) { return Page{}, nil }
+	h.list = func(admin.List, admin.Query) (admin.Page, error) { return admin.Page{}, nil }
 	h.order = func(string) (any, error) { return struct{}{}, nil }
-	h.change = func(string, Change, ...any) (Changed, error) { return Changed{Status: 200, Body: []byte("{}")}, nil }
+	h.change = func(string, admin.Change, ...any) (admin.Changed, error) {
+		return admin.Changed{Status: 200, Body: []byte("{}")}, nil
+	}
 	seen := 0
 	for _, r := range h.edge.routes {
 		if !strings.HasPrefix(r.path, "/admin") || strings.HasPrefix(r.path, "/admin/login") {
