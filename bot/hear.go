@@ -63,7 +63,7 @@ func (t *turn) meaning() heard {
 
 // flowSaid tells which form was finished: somebody new has signed up by the time the answer arrives.
 func (t *turn) flowSaid() Said {
-	if raw, ok := t.msg.Flow.Params["flow"]; ok && strings.Trim(string(raw), `"`) == "sign_up" {
+	if raw, ok := t.msg.Flow.Params["type"]; ok && strings.Trim(string(raw), `"`) == "new-account" {
 		return SaidSignedUp
 	}
 	return SaidSold

@@ -168,7 +168,7 @@ func (t *turn) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.form("offramp", "bot.sell.flow", "button.renew", map[string]string{"what": money.FormatMicro(o.Amount) + " " + o.Asset},
+	t.form("offramp_flow", "bot.sell.flow", "button.renew", map[string]string{"what": money.FormatMicro(o.Amount) + " " + o.Asset},
 		map[string]string{"renews": o.ID})
 	return nil
 }
@@ -193,7 +193,7 @@ func (t *turn) sell(ctx context.Context) error {
 	if h.amount != "" {
 		what = h.amount
 	}
-	t.form("offramp", "bot.sell.flow", "button.start", map[string]string{"what": what},
+	t.form("offramp_flow", "bot.sell.flow", "button.start", map[string]string{"what": what},
 		map[string]string{"asset": h.asset, "chain": h.chain, "amount": h.amount})
 	return nil
 }

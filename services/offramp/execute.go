@@ -368,3 +368,8 @@ func payoutEvent(o *Order, attempt int, r payout.Result) Occurrence {
 	}
 	return e
 }
+
+// OnPark is Park as the outbox calls it.
+func (s *Service) OnPark(ctx context.Context, op *operation.Operation, reason string) error {
+	return s.Park(ctx, op, *op.Lease, reason)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"offrampbot/flows"
+	"offrampbot/services/admin"
+	"offrampbot/services/audit"
+	"offrampbot/services/config"
+	"offrampbot/services/delivery"
+	"offrampbot/services/deposit"
+	"offrampbot/services/ledger"
+	"offrampbot/services/offramp"
+	"offrampbot/services/operation"
+	"offrampbot/services/quote"
+	"offrampbot/services/store"
+	"offrampbot/services/store/bolt"
+	"offrampbot/services/store/mongo"
+	"offrampbot/services/user"
+)
+
+// indexes is every declared index of the product.
+func indexes() []store.Index {
+	return slices.Concat(user.Indexes, quote.Indexes, offramp.Indexes, ledger.Indexes, deposit.Indexes, delivery.Indexes,
+		operation.Indexes, audit.Indexes, flows.SessionIndexes, admin.Indexes)
+}
+
+// database is an engine with the care of its indexes.
+type database interface {
+	store.Engine
+	CompareIndexes(ctx context.Context) ([]string, error)
+	EnsureIndexes(ctx context.Context) error
+	DropExtra(ctx context.Context) error
+}
+
+// openStore opens the configured engine.
+func openStore(ctx context.Context, cfg *config.Config) (database, error) {
+	if cfg.Store.Engine == config.Embedded {
+		if err := os.MkdirAll(cfg.Store.DataDir, 0o700); err != nil {
+			return nil, fmt.Errorf("make data folder: %w", err)
+		}
+		return bolt.Open(bolt.Options{
+			Path: filepath.Join(cfg.Store.DataDir, "offramp.db"), Indexes: indexes(), Now: time.Now, Timeout: cfg.Store.Timeout,
+		})
+	}
+	return mongo.Open(ctx, mongo.Options{
+		URI: cfg.Store.MongoURI.Reveal(), Database: cfg.Store.Database, Indexes: indexes(), Timeout: cfg.Store.Timeout, Now: time.Now,
+	})
+}
+
+// stamp is the document that ties a database to one world and one wallet.
+type stamp struct {
+	store.Meta  `bson:",inline"`
+	Environment string    `bson:"environment"`
+	Wallet      string    `bson:"wallet"` // fingerprint of WALLET_XPUB
+	At          time.Time `bson:"at"`
+}
+
+const stampID = "environment"
+
+// prepare makes an empty database ready, and refuses one that belongs to another world or wallet, or whose indexes are
+// not those of this release (DESIGN §5, §13).
+func prepare(ctx context.Context, db database, cfg *config.Config, wallet string) error {
+	var s stamp
+	err := db.View(ctx, func(_ context.Context, r store.Reader) error { return r.Get(store.Migrations, stampID, &s) })
+	if errors.Is(err, store.ErrNotFound) {
+		if err := db.EnsureIndexes(ctx); err != nil {
+			return err
+		}
+		s = stamp{Environment: string(cfg.App.Env), Wallet: wallet, At: time.Now().UTC()}
+		s.ID, s.Version = stampID, 1
+		err := db.Update(ctx, func(_ context.Context, tx store.Tx) error {
+			_, err := tx.Ensure(store.Migrations, &s)
+			if err != nil {
+				return err
+			}
+			return tx.Get(store.Migrations, stampID, &s)
+		})
+		if err != nil {
+			return fmt.Errorf("stamp the database: %w", err)
+		}
+	} else if err != nil {
+		return fmt.Errorf("read the database's stamp: %w", err)
+	}
+	if s.Environment != string(cfg.App.Env) {
+		return fmt.Errorf("the database belongs to APP_ENV=%s, this process runs as %s: use another database", s.Environment, cfg.App.Env)
+	}
+	if s.Wallet != wallet {
+		return errors.New("WALLET_XPUB is not the one this database was started with: deposits would go to addresses nobody watches")
+	}
+	differences, err := db.CompareIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(differences) > 0 {
+		return fmt.Errorf("the database's indexes differ, run `offrampbot migrate` first: %v", differences)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package flows
+
+import (
+	"context"
+	"errors"
+
+	"offrampbot/services/fault"
+	"offrampbot/services/store"
+	"offrampbot/services/user"
+)
+
+// People signs people up.
+type People interface {
+	SignUp(ctx context.Context, userID, name string, pin user.TypedPIN) (*user.User, error)
+}
+
+// SignUp answers the sign-up form: name and PIN twice, the country from the number.
+type SignUp struct {
+	engine store.Engine
+	people People
+	texts  Texts
+	// countryName is the name of a country for people.
+	countryName func(code string) string
+}
+
+// NewSignUp checks its dependencies.
+func NewSignUp(engine store.Engine, people People, texts Texts, countryName func(code string) string) (*SignUp, error) {
+	if engine == nil || people == nil || texts == nil || countryName == nil {
+		return nil, errors.New("sign-up form: engine, people, texts and country names are required")
+	}
+	return &SignUp{engine, people, texts, countryName}, nil
+}
+
+// The screens of the sign-up form.
+const (
+	PersonalInfo = "PERSONAL_INFO"
+	SecurityInfo = "SECURITY_INFO"
+	SignedUp     = "SUCCESSFUL"
+)
+
+// Init shows the form; somebody who has signed up sees its end.
+func (f *SignUp) Init(ctx context.Context, s *Session) (Answer, error) {
+	u, err := f.load(ctx, s)
+	if err != nil {
+		return Answer{}, err
+	}
+	if u.Status == user.Active {
+		return f.done(u), nil
+	}
+	return f.form(u, s, nil), nil
+}
+
+// Back shows the form again.
+func (f *SignUp) Back(ctx context.Context, s *Session, _ Request) (Answer, error) {
+	return f.Init(ctx, s)
+}
+
+// Submit signs the person up. A second copy of the form changes nothing.
+func (f *SignUp) Submit(ctx context.Context, s *Session, r Request) (Answer, error) {
+	u, err := f.load(ctx, s)
+	if err != nil {
+		return Answer{}, err
+	}
+	if s.Values == nil {
+		s.Values = map[string]string{}
+	}
+	if r.Screen != SecurityInfo {
+		return f.takeName(u, s, r), nil
+	}
+	pin, _ := r.Field("pin")
+	again, _ := r.Field("confirm_pin")
+	if pin != again {
+		return f.security(f.say(u, fault.New("pin_differs", nil), "confirm_pin")), nil
+	}
+	done, err := f.people.SignUp(ctx, s.User, s.Values["name"], user.TypedPIN(pin))
+	if err != nil {
+		v := fault.As(err)
+		switch {
+		case v.Kind == fault.Internal:
+			return Answer{}, err
+		case v.Code == "name_invalid":
+			return f.form(u, s, f.say(u, err, "full_name")), nil
+		default:
+			return f.security(f.say(u, err, "pin")), nil
+		}
+	}
+	return f.done(done), nil
+}
+
+// takeName keeps the name, checked, for the second screen.
+func (f *SignUp) takeName(u *user.User, s *Session, r Request) Answer {
+	name, _ := r.Field("full_name")
+	clean, err := user.CleanName(name)
+	if err != nil {
+		return f.form(u, s, f.say(u, err, "full_name"))
+	}
+	s.Values["name"] = clean
+	return f.security(nil)
+}
+
+// Repeat leaves copies to the ordinary rule: the same answer again.
+func (f *SignUp) Repeat(context.Context, *Session, Request) (Answer, bool, error) {
+	return Answer{}, false, nil
+}
+
+func (f *SignUp) load(ctx context.Context, s *Session) (u *user.User, err error) {
+	err = f.engine.View(ctx, func(_ context.Context, r store.Reader) error {
+		u, err = user.Load(r, s.User)
+		return err
+	})
+	return u, err
+}
+
+func (f *SignUp) say(u *user.User, err error, field string) *problem {
+	v := fault.As(err)
+	return &problem{field: field, text: f.texts.Render(u.Language, fault.RowOf(v.Code).Message, v.Args)}
+}
+
+func (f *SignUp) form(u *user.User, s *Session, p *problem) Answer {
+	name := s.Values["name"]
+	if name == "" {
+		name = u.Name
+	}
+	data := map[string]any{
+		"welcome_text": f.texts.Render(u.Language, "flow.welcome", nil),
+		"country":      f.texts.Render(u.Language, "flow.country", map[string]string{"country": f.countryName(u.Country)}),
+		"full_name":    name, "language": "en", "languages": []any{option("en", "English", "")},
+	}
+	return Answer{Screen: PersonalInfo, Data: errorsOf(data, p, "full_name", "language")}
+}
+
+func (f *SignUp) security(p *problem) Answer {
+	data := map[string]any{"pin_text": f.texts.Render("en", "flow.pin", nil)}
+	return Answer{Screen: SecurityInfo, Data: errorsOf(data, p, "pin", "confirm_pin")}
+}
+
+func (f *SignUp) done(u *user.User) Answer {
+	return Answer{Screen: SignedUp, Submitted: true, Data: errorsOf(map[string]any{
+		"heading": f.texts.Render(u.Language, "flow.signed_up", map[string]string{"name": u.Name}),
+		"message": f.texts.Render(u.Language, "flow.signed_up.next", nil),
+	}, nil)}
+}
