@@ -10,8 +10,9 @@ import (
 )
 
 const (
+	firstLook = 16  // due receipts looked at before all of them are
 	scanLimit = 500 // due receipts looked at by one claim
-	firstLook = 8   // partitions looked at before all of them are
+	mostClaim = 8   // receipts leased in one transaction
 	rounds    = 16  // how often a claim looks again when others were faster
 )
 
@@ -21,22 +22,26 @@ type Claim struct {
 	Waiting int // receipts of the partition that wait, this one included, counted up to CollapseAbove + 1
 }
 
-// Claimer finds the receipt to handle next.
+// Claimer finds the receipts to handle next.
 type Claimer struct {
-	// Lease is how long a claim lasts without a heartbeat.
+	// Lease is how long a claim lasts.
 	Lease time.Duration
+	// Most is how many receipts of as many partitions are claimed at once, eight at most. Zero: 1.
+	Most int
 	// SkipFunc leaves out partitions that already have a slot in this process. Nil leaves out none.
 	SkipFunc func(partition string) bool
 }
 
-// Next claims the first waiting receipt of a partition that nobody works on, and counts the try. Partitions are taken
-// by their oldest due receipt, each in order of the sender's clock. Without one it returns nil and the earliest later
-// due time it saw, zero if there is none. The snapshot proposes, the revision decides: of many claimants one wins.
+// Next claims the first waiting receipt of partitions that nobody works on, and counts the try. Partitions are taken
+// by their oldest due receipt, each in order of the sender's clock. Without one it returns none and the earliest later
+// due time it saw, zero if there is none. The owner must be new for every call. The snapshot proposes, the revisions
+// decide: of many claimants one wins.
 func (c Claimer) Next(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
-) (claim *Claim, next time.Time, err error) {
+) (claims []*Claim, next time.Time, err error) {
+	c.Most = min(max(c.Most, 1), mostClaim)
 	for range rounds {
-		var found *Claim
+		var found []*Claim
 		err := engine.View(ctx, func(_ context.Context, r store.Reader) error {
 			var err error
 			found, next, err = c.find(r, now)
@@ -45,67 +50,99 @@ func (c Claimer) Next(
 		if err != nil {
 			return nil, time.Time{}, fmt.Errorf("look for waiting receipts: %w", err)
 		}
-		if found == nil {
+		if len(found) == 0 {
 			return nil, next, nil
 		}
-		taken, err := c.take(ctx, engine, found.Receipt, owner, now)
-		if err != nil {
-			return nil, time.Time{}, err
-		}
-		if taken != nil {
-			found.Receipt = taken
-			return found, time.Time{}, nil
+		claims, err := c.take(ctx, engine, found, owner, now)
+		if err != nil || len(claims) > 0 {
+			return claims, time.Time{}, err
 		}
 	}
 	return nil, now, nil
 }
 
-// take leases the receipt, or returns nil when somebody was faster.
+// take leases what was found in one transaction; when somebody was faster with one of them, each on its own.
 func (c Claimer) take(
-	ctx context.Context, engine store.Engine, candidate *Receipt, owner string, now time.Time,
-) (*Receipt, error) {
-	var taken *Receipt
-	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		r := *candidate
-		r.Lease(owner, c.Lease, now)
-		taken = &r
-		return tx.Replace(store.Inbox, &r)
-	})
-	if errors.Is(err, store.ErrStale) {
-		return nil, nil
+	ctx context.Context, engine store.Engine, found []*Claim, owner string, now time.Time,
+) ([]*Claim, error) {
+	taken, err := c.lease(ctx, engine, found, owner, now)
+	if !errors.Is(err, store.ErrStale) || len(found) == 1 {
+		return taken, ignoreStale(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("claim receipt %s: %w", candidate.ID, err)
+	for _, one := range found {
+		mine, err := c.lease(ctx, engine, []*Claim{one}, owner, now)
+		if err := ignoreStale(err); err != nil {
+			return taken, err
+		}
+		taken = append(taken, mine...)
 	}
 	return taken, nil
 }
 
-// find walks the due receipts until one belongs to a partition whose head may be handled now: the first few partitions
-// nearly always suffice, and only when they do not are all of them looked at.
-func (c Claimer) find(r store.Reader, now time.Time) (*Claim, time.Time, error) {
-	var next time.Time
-	for _, most := range []int{firstLook, scanLimit} {
-		due, later, err := c.duePartitions(r, now, most)
+// lease leases all of these receipts or none.
+func (c Claimer) lease(
+	ctx context.Context, engine store.Engine, found []*Claim, owner string, now time.Time,
+) ([]*Claim, error) {
+	var taken []*Claim
+	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		taken = nil
+		for _, candidate := range found {
+			r := *candidate.Receipt // fn may run again, so the candidate stays as it was read
+			r.Lease(owner, c.Lease, now)
+			if err := tx.Replace(store.Inbox, &r); err != nil {
+				return err
+			}
+			taken = append(taken, &Claim{Receipt: &r, Waiting: candidate.Waiting})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim receipts: %w", err)
+	}
+	return taken, nil
+}
+
+func ignoreStale(err error) error {
+	if errors.Is(err, store.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+// find walks the due receipts until it has receipts of enough partitions: the first few nearly always suffice, and only
+// when they do not are all of them looked at.
+func (c Claimer) find(r store.Reader, now time.Time) (found []*Claim, next time.Time, err error) {
+	for _, limit := range []int{firstLook, scanLimit} {
+		due, seen, later, err := c.duePartitions(r, now, limit)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
+		found = found[:0]
 		for _, partition := range due {
 			claim, err := c.head(r, partition, now)
-			if err != nil || claim != nil {
-				return claim, time.Time{}, err
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			if claim != nil {
+				found = append(found, claim)
+			}
+			if len(found) == c.Most {
+				break
 			}
 		}
-		if next = later; len(due) < most {
+		if next = later; len(found) > 0 || seen < limit {
 			break
 		}
 	}
-	return nil, next, nil
+	return found, next, nil
 }
 
-// duePartitions lists up to most partitions that have a due receipt, by its due time.
-func (c Claimer) duePartitions(r store.Reader, now time.Time, most int) (due []string, next time.Time, err error) {
-	seen := map[string]bool{}
-	q := store.Query{Collection: store.Inbox, Index: "due", Equal: []any{string(Received)}, Limit: scanLimit}
+// duePartitions lists the partitions that have a receipt among the first due ones, and how many receipts it saw.
+func (c Claimer) duePartitions(
+	r store.Reader, now time.Time, limit int,
+) (due []string, seen int, next time.Time, err error) {
+	listed := map[string]bool{}
+	q := store.Query{Collection: store.Inbox, Index: "due", Equal: []any{string(Received)}, Limit: limit}
 	err = r.Find(q, func(decode store.Decode) (bool, error) {
 		var rec Receipt
 		if err := decode(&rec); err != nil {
@@ -115,13 +152,14 @@ func (c Claimer) duePartitions(r store.Reader, now time.Time, most int) (due []s
 			next = *rec.Due
 			return false, nil
 		}
-		if !seen[rec.Partition] && (c.SkipFunc == nil || !c.SkipFunc(rec.Partition)) {
-			seen[rec.Partition] = true
+		seen++
+		if !listed[rec.Partition] && (c.SkipFunc == nil || !c.SkipFunc(rec.Partition)) {
+			listed[rec.Partition] = true
 			due = append(due, rec.Partition)
 		}
-		return len(due) < most, nil
+		return true, nil
 	})
-	return due, next, err
+	return due, seen, next, err
 }
 
 // head returns the first waiting receipt of a partition, or nil when somebody works on the partition or its head waits

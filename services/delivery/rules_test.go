@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,7 +60,10 @@ func (b bench) claim(owner string, now time.Time) *delivery.Claim {
 	b.t.Helper()
 	c, _, err := delivery.Claimer{Lease: lease}.Next(b.t.Context(), b.engine, owner, now)
 	require.NoError(b.t, err)
-	return c
+	if len(c) == 0 {
+		return nil
+	}
+	return c[0]
 }
 
 func (b bench) finish(r *delivery.Receipt, now time.Time) error {
@@ -94,6 +98,63 @@ func TestClaim_inOrderOneAtATimePerPartition(t *testing.T) {
 	})
 }
 
+func TestClaim_severalPartitionsAtOnce(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(b bench) {
+		for n := range 20 {
+			b.store(message(fmt.Sprint("user-", n%10), n))
+		}
+		now := noon.Add(time.Minute)
+		c := delivery.Claimer{Lease: lease, Most: 6, SkipFunc: func(p string) bool { return p == "user-0" }}
+		seen := map[string]bool{}
+		for _, want := range []int{6, 3, 0} {
+			claims, _, err := c.Next(b.t.Context(), b.engine, fmt.Sprint("p#", want), now)
+			require.NoError(b.t, err)
+			require.Len(b.t, claims, want)
+			for _, claim := range claims {
+				require.Equal(b.t, 2, claim.Waiting)
+				require.False(b.t, seen[claim.Receipt.Partition])
+				seen[claim.Receipt.Partition] = true
+				require.Equal(b.t, claim.Receipt.LeaseOwner, b.load(claim.Receipt.ID).LeaseOwner)
+			}
+		}
+	})
+}
+
+func TestClaim_of8ClaimantsEachReceiptHasOne(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(b bench) {
+		const all = 80
+		for n := range all {
+			b.store(message(fmt.Sprint("user-", n), 0))
+		}
+		var mu sync.Mutex
+		owners := map[string][]string{}
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					claims, _, err := delivery.Claimer{Lease: lease, Most: 1 + w}.
+						Next(b.t.Context(), b.engine, fmt.Sprintf("p%d#%d", w, n), noon)
+					if err != nil || len(claims) == 0 {
+						return
+					}
+					mu.Lock()
+					for _, c := range claims {
+						owners[c.Receipt.ID] = append(owners[c.Receipt.ID], c.Receipt.LeaseOwner)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		require.Len(b.t, owners, all)
+		for id, owner := range owners {
+			require.Equal(b.t, []string{b.load(id).LeaseOwner}, owner)
+		}
+	})
+}
+
 func TestClaim_recoversAnExpiredLeaseClocksTolerated(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(b bench) {
@@ -124,7 +185,7 @@ func TestClaim_aHeadThatWaitsHoldsOnlyItsPartition(t *testing.T) {
 		require.Equal(b.t, "wa:zoe-2", b.claim("p#zoe", noon.Add(3*time.Second)).Receipt.ID)
 		c, next, err := delivery.Claimer{Lease: lease}.Next(b.t.Context(), b.engine, "p#none", noon.Add(3*time.Second))
 		require.NoError(b.t, err)
-		require.Nil(b.t, c)
+		require.Empty(b.t, c)
 		require.True(b.t, next.Equal(noon.Add(time.Minute)))
 		require.Equal(b.t, "wa:user-0-0", b.claim("p#later", noon.Add(time.Minute)).Receipt.ID)
 	})

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,76 +31,24 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Config describes a Worker.
-type Config struct {
-	// Owner names this process in leases. The worker adds a number per claim.
-	Owner string
-	// Concurrency is how many partitions are worked on at once. Zero: 8.
-	Concurrency int
-	// Lease is how long one receipt may be in hand, HandleTimeout how long its handler may work. Zero: 30 s and two
-	// thirds of the lease.
-	Lease, HandleTimeout time.Duration
-	// BackoffMin doubles with every try up to BackoffMax, jittered by half. Zero: 500 ms and 10 s.
-	BackoffMin, BackoffMax time.Duration
-	// StoreTimeout bounds the worker's own transactions. Zero: 5 s.
-	StoreTimeout time.Duration
-	// Loop tunes Run; Name and Slots are filled in.
-	Loop loop.Config
-	// JitterFunc returns a random number in [0, n). Nil: the system's.
-	JitterFunc func(n int64) int64
-}
-
-func (c Config) withDefaults() Config {
-	if c.Lease == 0 {
-		c.Lease = 30 * time.Second
-	}
-	if c.HandleTimeout == 0 {
-		c.HandleTimeout = c.Lease * 2 / 3
-	}
-	if c.BackoffMin == 0 {
-		c.BackoffMin = 500 * time.Millisecond
-	}
-	if c.BackoffMax == 0 {
-		c.BackoffMax = 10 * time.Second
-	}
-	if c.StoreTimeout == 0 {
-		c.StoreTimeout = 5 * time.Second
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 8
-	}
-	if c.JitterFunc == nil {
-		c.JitterFunc = rand.Int64N
-	}
-	c.Loop.Name, c.Loop.Slots = "inbox", c.Concurrency
-	return c
-}
-
-func (c Config) validate() error {
-	var problems []error
-	if c.Owner == "" {
-		problems = append(problems, errors.New("Owner is missing"))
-	}
-	if c.HandleTimeout >= c.Lease {
-		problems = append(problems, errors.New("HandleTimeout must be less than Lease"))
-	}
-	if c.BackoffMax < c.BackoffMin {
-		problems = append(problems, errors.New("BackoffMax cannot be less than BackoffMin"))
-	}
-	return errors.Join(problems...)
-}
-
 // Worker handles waiting receipts.
 type Worker struct {
 	deps   Deps
 	cfg    Config
-	wake   <-chan struct{}
+	loop   *loop.Loop
 	claims atomic.Int64
 
-	claiming sync.Mutex
+	claiming sync.Mutex // one claim at a time, so that the slots of one process never race for one receipt
+	queue    []*task    // claimed and not yet handed out, a few
 	mu       sync.Mutex
 	busy     map[string]bool // partitions with a slot
 	bursts   map[string]bool // partitions whose backlog is collapsed until it is drained
+}
+
+// task is one claimed receipt.
+type task struct {
+	receipt *delivery.Receipt
+	backlog delivery.Backlog
 }
 
 // NewWorker returns a Worker.
@@ -129,66 +75,99 @@ func NewWorker(deps Deps, cfg Config) (*Worker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("make inbox worker: %w", err)
 	}
-	return &Worker{
-		deps: deps, cfg: cfg, wake: deps.Engine.Watch(store.Inbox),
-		busy: make(map[string]bool), bursts: make(map[string]bool),
-	}, nil
+	w := &Worker{deps: deps, cfg: cfg, busy: make(map[string]bool), bursts: make(map[string]bool)}
+	var err error
+	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Inbox), deps.Now, deps.Log, cfg.Loop)
+	if err != nil {
+		return nil, fmt.Errorf("make inbox worker: %w", err)
+	}
+	return w, nil
 }
 
 // Name says which worker this is.
 func (w *Worker) Name() string { return w.cfg.Loop.Name }
 
-// Run works until ctx ends, see package loop.
-func (w *Worker) Run(ctx context.Context) error {
-	l, err := w.Loop()
-	if err != nil {
-		return err
-	}
-	return l.Run(ctx)
-}
+// LastTurn is when the worker last looked for work: liveness.
+func (w *Worker) LastTurn() time.Time { return w.loop.LastTurn() }
 
-// Loop returns the loop that drives this worker, for callers that watch its turns.
-func (w *Worker) Loop() (*loop.Loop, error) {
-	return loop.New(w.take, w.wake, w.deps.Now, w.deps.Log, w.cfg.Loop)
+// Run works until ctx ends, see package loop, and then gives back what it has claimed and not begun.
+func (w *Worker) Run(ctx context.Context) error {
+	err := w.loop.Run(ctx)
+	w.claiming.Lock()
+	defer w.claiming.Unlock()
+	for _, t := range w.queue {
+		err = errors.Join(err, w.giveBack(ctx, t))
+	}
+	w.queue = nil
+	return err
 }
 
 // Step claims and handles one receipt, and says whether there was one. The error is the store's; what a handler returns
 // is judged here.
 func (w *Worker) Step(ctx context.Context) (worked bool, err error) {
-	c, backlog, _, err := w.claim(ctx)
-	if c == nil {
+	t, _, err := w.next(ctx, 1)
+	if t == nil {
 		return false, err
 	}
-	return true, w.handleOne(ctx, c.Receipt, backlog)
+	return true, w.handleOne(ctx, t)
 }
 
-// take is Step in two halves, for the loop.
+// take is Step in two halves, for the loop. It claims several at once.
 func (w *Worker) take(ctx context.Context) (work func(context.Context), next time.Time, err error) {
-	c, backlog, next, err := w.claim(ctx)
-	if c == nil {
+	t, next, err := w.next(ctx, w.cfg.Concurrency)
+	if t == nil {
 		return nil, next, err
 	}
 	return func(ctx context.Context) {
-		if err := w.handleOne(ctx, c.Receipt, backlog); err != nil {
+		if err := w.handleOne(ctx, t); err != nil {
 			w.deps.Log.ErrorContext(ctx, "receipt was not settled; its lease will run out",
-				"delivery_id", c.Receipt.ID, "error", err)
+				"delivery_id", t.receipt.ID, "error", err)
 		}
 	}, time.Time{}, nil
 }
 
-// claim takes the next receipt of a partition without a slot.
-func (w *Worker) claim(ctx context.Context) (*delivery.Claim, delivery.Backlog, time.Time, error) {
+// next returns the next receipt of a partition without a slot, out of the queue or by a claim for up to most.
+func (w *Worker) next(ctx context.Context, most int) (*task, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
 	defer cancel()
 	w.claiming.Lock()
 	defer w.claiming.Unlock()
-	owner := fmt.Sprintf("%s#%d", w.cfg.Owner, w.claims.Add(1))
-	c, next, err := delivery.Claimer{Lease: w.cfg.Lease, SkipFunc: w.isBusy}.
-		Next(ctx, w.deps.Engine, owner, w.deps.Now())
-	if c == nil {
-		return nil, delivery.Backlog{}, next, err
+	for fresh := false; ; {
+		if len(w.queue) == 0 {
+			next, err := w.fill(ctx, most)
+			if len(w.queue) == 0 {
+				return nil, next, err
+			}
+			fresh = true
+		}
+		t := w.queue[0]
+		w.queue = w.queue[1:]
+		if fresh || t.receipt.LeaseUntil.Sub(w.deps.Now()) >= w.cfg.HandleTimeout {
+			return t, time.Time{}, nil
+		}
+		if err := w.giveBack(ctx, t); err != nil { // it waited so long for a slot that its lease might run out
+			return nil, time.Time{}, err
+		}
 	}
-	return c, w.begin(c), time.Time{}, nil
+}
+
+// fill claims receipts for slots that are free or will soon be: one transaction for several costs hardly more than for
+// one.
+func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error) {
+	owner := fmt.Sprintf("%s#%d", w.cfg.Owner, w.claims.Add(1))
+	claims, next, err := delivery.Claimer{Lease: w.cfg.Lease, Most: most, SkipFunc: w.isBusy}.
+		Next(ctx, w.deps.Engine, owner, w.deps.Now())
+	for _, c := range claims {
+		w.queue = append(w.queue, &task{receipt: c.Receipt, backlog: w.begin(c)})
+	}
+	return next, err
+}
+
+// giveBack returns a receipt that was claimed and not begun.
+func (w *Worker) giveBack(ctx context.Context, t *task) error {
+	w.end(t.receipt.Partition)
+	now := w.deps.Now()
+	return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, t.receipt, now) })
 }
 
 func (w *Worker) isBusy(partition string) bool {
@@ -221,12 +200,13 @@ func (w *Worker) end(partition string) {
 }
 
 // handleOne handles one claimed receipt and settles what the handler left.
-func (w *Worker) handleOne(ctx context.Context, r *delivery.Receipt, backlog delivery.Backlog) error {
+func (w *Worker) handleOne(ctx context.Context, t *task) error {
+	r := t.receipt
 	defer w.end(r.Partition)
 	if r.Tries > delivery.MaxTries { // the tries before this one ended the process
 		return w.setAside(ctx, r, delivery.Park, fmt.Sprintf("gave up after %d tries", delivery.MaxTries))
 	}
-	held, cancel := context.WithTimeoutCause(delivery.WithBacklog(ctx, backlog), w.cfg.HandleTimeout, ErrTooLong)
+	held, cancel := context.WithTimeoutCause(delivery.WithBacklog(ctx, t.backlog), w.cfg.HandleTimeout, ErrTooLong)
 	defer cancel()
 	err := w.handle(held, r)
 	if err == nil {
@@ -256,67 +236,4 @@ func (w *Worker) handle(ctx context.Context, r *delivery.Receipt) (err error) {
 	}()
 	mine := *r
 	return handler.Handle(ctx, &mine, body)
-}
-
-// settle decides about a receipt whose handler returned an error.
-func (w *Worker) settle(ctx context.Context, r *delivery.Receipt, err error) error {
-	log := w.deps.Log.With("delivery_id", r.ID, "source", string(r.Source), "tries", r.Tries)
-	now := w.deps.Now()
-	wait := w.backoff(r.Tries)
-	switch {
-	case errors.Is(err, delivery.ErrLeaseLost):
-		log.WarnContext(ctx, "receipt was lost to another worker", "error", err)
-		return nil
-	case ctx.Err() != nil: // the process stops
-		return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, r, now) })
-	case errors.Is(err, delivery.ErrUnhandled):
-		log.WarnContext(ctx, "receipt of an unknown kind was kept", "kind", r.Kind)
-		return w.setAside(ctx, r, delivery.MarkUnhandled, reason(err))
-	case isDown(err): // no fault of the receipt
-		log.WarnContext(ctx, "receipt waits for the store", "error", err, "wait_ms", wait.Milliseconds())
-		return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, r, now.Add(wait)) })
-	case r.Tries >= delivery.MaxTries:
-		log.ErrorContext(ctx, "receipt was parked", "error", err)
-		return w.setAside(ctx, r, delivery.Park, reason(err))
-	}
-	log.WarnContext(ctx, "receipt will be tried again", "error", err, "wait_ms", wait.Milliseconds())
-	return w.write(ctx, func(tx store.Tx) error { return delivery.Retry(tx, r, now.Add(wait), reason(err)) })
-}
-
-// isDown reports whether the store is away, rather than the receipt bad. Nothing else is excused: a receipt that fails
-// for ever must not hold its partition for ever.
-func isDown(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrCommitUnknown)
-}
-
-func (w *Worker) setAside(
-	ctx context.Context, r *delivery.Receipt,
-	how func(tx store.Tx, r *delivery.Receipt, reason string, now time.Time) error, why string,
-) error {
-	now := w.deps.Now()
-	w.deps.Metrics.DeliveryParked(string(r.Source))
-	return w.write(ctx, func(tx store.Tx) error { return how(tx, r, why, now) })
-}
-
-// write changes the receipt under its lease, also while the process stops. A lease that is gone needs no writing.
-func (w *Worker) write(ctx context.Context, change func(tx store.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.StoreTimeout)
-	defer cancel()
-	err := w.deps.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error { return change(tx) })
-	if errors.Is(err, delivery.ErrLeaseLost) {
-		return nil
-	}
-	return err
-}
-
-// backoff doubles with each try, keeps half of it and draws the rest.
-func (w *Worker) backoff(tries int) time.Duration {
-	wait := min(w.cfg.BackoffMax, w.cfg.BackoffMin<<min(max(0, tries-1), 16))
-	return wait/2 + time.Duration(w.cfg.JitterFunc(int64(wait/2)+1))
-}
-
-// reason is an error as it is stored.
-func reason(err error) string {
-	text := err.Error()
-	return strings.ToValidUTF8(text[:min(reasonLength, len(text))], "")
 }

@@ -11,7 +11,8 @@ import (
 
 const (
 	scanLimit     = 500              // due operations looked at by one claim
-	candidates    = 4                // how many a claim tries before it looks again
+	firstLook     = 16               // due operations looked at before all of them are
+	mostClaim     = 8                // operations leased in one transaction
 	rounds        = 16               // how often it looks again when others were faster
 	postponeBatch = 10               // operations moved behind a waiting head in one transaction
 	postponeMost  = 30 * time.Second // how long at most without looking at a lane again
@@ -22,6 +23,8 @@ type Claimer struct {
 	Kind Kind
 	// Lease is how long a claim lasts without a heartbeat.
 	Lease time.Duration
+	// Most is how many operations are claimed at once, of as many users and lanes, eight at most. Zero: 1.
+	Most int
 	// Ordered keeps the lanes in order: an operation is claimed only when no earlier open one of its lane exists and
 	// nothing of the lane is held by anybody. This is a rule of order, not of safety: it is judged on a snapshot.
 	Ordered bool
@@ -35,16 +38,21 @@ type Claimer struct {
 func Claim(
 	ctx context.Context, engine store.Engine, kind Kind, owner string, lease time.Duration, now time.Time,
 ) (*Operation, error) {
-	op, _, err := Claimer{Kind: kind, Lease: lease}.Next(ctx, engine, owner, now)
-	return op, err
+	ops, _, err := Claimer{Kind: kind, Lease: lease}.Next(ctx, engine, owner, now)
+	if len(ops) == 0 {
+		return nil, err
+	}
+	return ops[0], err
 }
 
-// Next claims the next operation that may be started: it becomes the owner's until now plus the lease, and its tries
-// are counted (R35, R36). Without one it returns nil and the earliest later due time it saw, zero if there is none.
-// The snapshot only proposes; the revision of the document decides, so of many claimants one wins.
+// Next claims the next operations that may be started: they become the owner's until now plus the lease, and their
+// tries are counted (R35, R36). Without one it returns none and the earliest later due time it saw, zero if there is
+// none. The owner must be new for every call. The snapshot only proposes; the revisions decide, so of many claimants
+// one wins.
 func (c Claimer) Next(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
-) (op *Operation, next time.Time, err error) {
+) (ops []*Operation, next time.Time, err error) {
+	c.Most = min(max(c.Most, 1), mostClaim)
 	for range rounds {
 		var p plan
 		err := engine.View(ctx, func(_ context.Context, r store.Reader) error {
@@ -55,13 +63,10 @@ func (c Claimer) Next(
 		if err != nil {
 			return nil, time.Time{}, fmt.Errorf("look for due %s operations: %w", c.Kind, err)
 		}
-		for _, candidate := range p.free {
-			op, err := c.take(ctx, engine, candidate, owner, now)
-			if err != nil {
-				return nil, time.Time{}, err
-			}
-			if op != nil {
-				return op, time.Time{}, nil
+		if len(p.free) > 0 {
+			ops, err := c.take(ctx, engine, p.free, owner, now)
+			if err != nil || len(ops) > 0 {
+				return ops, time.Time{}, err
 			}
 		}
 		if len(p.behind) > 0 {
@@ -76,25 +81,53 @@ func (c Claimer) Next(
 	return nil, now, nil
 }
 
-// take leases one candidate, or returns nil when somebody was faster.
+// take leases the candidates in one transaction; when somebody was faster with one of them, each on its own.
 func (c Claimer) take(
-	ctx context.Context, engine store.Engine, candidate *Operation, owner string, now time.Time,
-) (*Operation, error) {
-	var taken *Operation
-	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		op := *candidate // fn may run again, so the candidate itself stays as it was read
-		op.lease(owner, c.Lease, now)
-		op.Tries++
-		taken = &op
-		return tx.Replace(store.Outbox, &op)
-	})
-	if errors.Is(err, store.ErrStale) {
-		return nil, nil
+	ctx context.Context, engine store.Engine, free []*Operation, owner string, now time.Time,
+) ([]*Operation, error) {
+	taken, err := c.lease(ctx, engine, free, owner, now)
+	if !errors.Is(err, store.ErrStale) || len(free) == 1 {
+		return taken, ignoreStale(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("claim operation %s: %w", candidate.ID, err)
+	for _, one := range free {
+		mine, err := c.lease(ctx, engine, []*Operation{one}, owner, now)
+		if err := ignoreStale(err); err != nil {
+			return taken, err
+		}
+		taken = append(taken, mine...)
 	}
 	return taken, nil
+}
+
+// lease leases all of these operations or none.
+func (c Claimer) lease(
+	ctx context.Context, engine store.Engine, free []*Operation, owner string, now time.Time,
+) ([]*Operation, error) {
+	var taken []*Operation
+	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		taken = nil
+		for _, candidate := range free {
+			op := *candidate // fn may run again, so the candidate itself stays as it was read
+			op.lease(owner, c.Lease, now)
+			op.Tries++
+			if err := tx.Replace(store.Outbox, &op); err != nil {
+				return err
+			}
+			taken = append(taken, &op)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim %s operations: %w", c.Kind, err)
+	}
+	return taken, nil
+}
+
+func ignoreStale(err error) error {
+	if errors.Is(err, store.ErrStale) {
+		return nil
+	}
+	return err
 }
 
 // plan is what one look at the due operations found.
@@ -102,36 +135,61 @@ type plan struct {
 	free   []*Operation // may be claimed, in order of preference
 	behind []*Operation // wait behind a head of their lane that is not due yet; Due is already the new one
 	next   time.Time    // the earliest due time after now
+	users  map[string]bool
 }
 
+// plan looks at the first due operations, and at all of them only when those do not suffice.
 func (c Claimer) plan(r store.Reader, now time.Time) (plan, error) {
-	var p plan
-	due, err := c.due(r, now, &p)
-	if err != nil || !c.Ordered {
-		p.free = due
-		return p, err
-	}
-	seen := make(map[string]bool, len(due))
-	for _, op := range due {
-		if seen[op.Lane] {
-			continue
-		}
-		seen[op.Lane] = true
-		if err := c.planLane(r, op.Lane, now, &p); err != nil {
+	for _, limit := range []int{firstLook, scanLimit} {
+		p := plan{users: map[string]bool{}}
+		due, seen, err := c.due(r, now, limit, &p)
+		if err != nil {
 			return plan{}, err
 		}
-		if len(p.free) >= candidates || len(p.behind) >= postponeBatch {
-			break
+		if err := c.choose(r, due, now, &p); err != nil {
+			return plan{}, err
+		}
+		if len(p.free) > 0 || len(p.behind) > 0 || seen < limit || limit == scanLimit {
+			return p, nil
 		}
 	}
-	return p, nil
+	return plan{}, nil
 }
 
-// due reads the operations that are due and free, oldest due time first.
-func (c Claimer) due(r store.Reader, now time.Time, p *plan) ([]*Operation, error) {
-	var due []*Operation
-	q := store.Query{Collection: store.Outbox, Index: "due", Equal: []any{string(c.Kind)}, Limit: scanLimit}
-	err := r.Find(q, func(decode store.Decode) (bool, error) {
+// choose picks among the due operations; in an ordered kind their lanes' heads stand for them.
+func (c Claimer) choose(r store.Reader, due []*Operation, now time.Time, p *plan) error {
+	lanes := make(map[string]bool, len(due))
+	for _, op := range due {
+		switch {
+		case len(p.free) == c.Most || len(p.behind) >= postponeBatch:
+			return nil
+		case !c.Ordered:
+			p.add(op)
+		case !lanes[op.Lane]:
+			lanes[op.Lane] = true
+			if err := c.planLane(r, op.Lane, now, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add makes an operation a candidate, unless its user has one already: a user holds one slot at most.
+func (p *plan) add(op *Operation) {
+	if op.User != "" {
+		if p.users[op.User] {
+			return
+		}
+		p.users[op.User] = true
+	}
+	p.free = append(p.free, op)
+}
+
+// due reads the operations that are due and free, oldest due time first, and how many it saw.
+func (c Claimer) due(r store.Reader, now time.Time, limit int, p *plan) (due []*Operation, seen int, err error) {
+	q := store.Query{Collection: store.Outbox, Index: "due", Equal: []any{string(c.Kind)}, Limit: limit}
+	err = r.Find(q, func(decode store.Decode) (bool, error) {
 		var op Operation
 		if err := decode(&op); err != nil {
 			return false, err
@@ -140,12 +198,13 @@ func (c Claimer) due(r store.Reader, now time.Time, p *plan) ([]*Operation, erro
 			p.next = *op.Due
 			return false, nil
 		}
+		seen++
 		if op.Free(now) && (c.SkipFunc == nil || !c.SkipFunc(&op)) {
 			due = append(due, &op)
 		}
-		return c.Ordered || len(due) < candidates, nil
+		return true, nil
 	})
-	return due, err
+	return due, seen, err
 }
 
 // planLane decides about one lane: its head may be claimed, or is being worked on, or waits, and then everything due
@@ -171,7 +230,7 @@ func (c Claimer) planLane(r store.Reader, lane string, now time.Time, p *plan) e
 		return nil
 	case !head.Due.After(now):
 		if head.Kind == c.Kind && (c.SkipFunc == nil || !c.SkipFunc(head)) {
-			p.free = append(p.free, head)
+			p.add(head)
 		}
 		return nil
 	}
@@ -211,7 +270,7 @@ func postponeAll(ctx context.Context, engine store.Engine, ops []*Operation) err
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, store.ErrStale) {
+	if err := ignoreStale(err); err != nil {
 		return fmt.Errorf("move operations behind their lane's head: %w", err)
 	}
 	return nil

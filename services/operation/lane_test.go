@@ -21,9 +21,12 @@ func message(user string, seq int, created, due time.Time) *operation.Operation 
 
 func (b bench) next(owner string, now time.Time) *operation.Operation {
 	b.t.Helper()
-	op, _, err := ordered.Next(b.t.Context(), b.engine, owner, now)
+	ops, _, err := ordered.Next(b.t.Context(), b.engine, owner, now)
 	require.NoError(b.t, err)
-	return op
+	if len(ops) == 0 {
+		return nil
+	}
+	return ops[0]
 }
 
 func (b bench) finish(id string) {
@@ -116,8 +119,33 @@ func TestSkip_leavesOutUsersWithASlot(t *testing.T) {
 		b.record(message("bob", 1, noon.Add(time.Second), noon.Add(time.Second)))
 		c := ordered
 		c.SkipFunc = func(op *operation.Operation) bool { return op.User == "ann" }
-		op, _, err := c.Next(b.t.Context(), b.engine, "p#1", noon.Add(time.Minute))
+		ops, _, err := c.Next(b.t.Context(), b.engine, "p#1", noon.Add(time.Minute))
 		require.NoError(b.t, err)
-		require.Equal(b.t, "bob", op.User)
+		require.Len(b.t, ops, 1)
+		require.Equal(b.t, "bob", ops[0].User)
+	})
+}
+
+func TestClaim_severalAtOnceOnePerUserAndLane(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(b bench) {
+		for n := range 20 { // ten users with two messages each
+			b.record(message(fmt.Sprint("user-", n%10), n/10, noon.Add(time.Duration(n)*time.Second), noon))
+		}
+		for _, c := range []operation.Claimer{
+			{Kind: operation.Notify, Lease: lease, Most: 6, Ordered: true},
+			{Kind: operation.Notify, Lease: lease, Most: 6},
+		} {
+			ops, _, err := c.Next(b.t.Context(), b.engine, fmt.Sprint("p#", c.Ordered), noon.Add(time.Minute))
+			require.NoError(b.t, err)
+			require.Len(b.t, ops, 6)
+			users := map[string]bool{}
+			for _, op := range ops {
+				require.False(b.t, users[op.User])
+				users[op.User] = true
+				require.Equal(b.t, 1, b.load(op.ID).Tries)
+				b.finish(op.ID)
+			}
+		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 // its life, and it ends with cause operation.ErrLeaseLost when that does not succeed in time. release ends the
 // heartbeat and waits for it.
 func (w *Worker) keep(ctx context.Context, t *task) (held context.Context, release func()) {
-	held, lose := context.WithCancelCause(ctx)
-	held, cancel := context.WithTimeoutCause(held, w.cfg.HandleTimeout, ErrTooLong)
+	ctx, lose := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.HandleTimeout, ErrTooLong)
 	var ends atomic.Int64 // when the lease runs out, by the monotonic clock
 	ends.Store(int64(t.since + w.cfg.Lease))
 	left := func() time.Duration { return time.Duration(ends.Load()) - w.cfg.MonotonicFunc() }
@@ -30,12 +30,12 @@ func (w *Worker) keep(ctx context.Context, t *task) (held context.Context, relea
 			select {
 			case <-done:
 				return
-			case <-held.Done():
+			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
 			since := w.cfg.MonotonicFunc()
-			err := w.renew(held, t)
+			err := w.renew(ctx, t)
 			switch {
 			case err == nil:
 				ends.Store(int64(since + w.cfg.Lease))
@@ -45,7 +45,7 @@ func (w *Worker) keep(ctx context.Context, t *task) (held context.Context, relea
 			}
 		}
 	}()
-	return operation.WithLeft(held, left), func() {
+	return operation.WithLeft(ctx, left), func() {
 		close(done)
 		cancel()
 		<-stopped

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"offrampbot/services/fault"
 	"offrampbot/services/loop"
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
@@ -37,83 +34,6 @@ type Deps struct {
 	Now     func() time.Time
 }
 
-// Config describes a Worker.
-type Config struct {
-	// Kind of the operations it serves.
-	Kind operation.Kind
-	// Owner names this process in leases. The worker adds a number per claim.
-	Owner string
-	// Lease is OUTBOX_LEASE; provider time-out plus store deadline must be less. Zero: 30 s.
-	Lease time.Duration
-	// Ordered keeps operations of one lane in order (messages).
-	Ordered bool
-	// Concurrency is how many operations are worked on at once; a user holds one of the slots at most. Zero: 4.
-	Concurrency int
-	// MaxTries is how many tries without progress park an operation. Zero: 10.
-	MaxTries int
-	// BackoffMin doubles with every try up to BackoffMax, jittered by half. Zero: 1 s and 5 min.
-	BackoffMin, BackoffMax time.Duration
-	// HandleTimeout bounds one try, heartbeats and all. Zero: 2 min.
-	HandleTimeout time.Duration
-	// StoreTimeout bounds the worker's own transactions. Zero: 5 s.
-	StoreTimeout time.Duration
-	// Loop tunes Run; Name and Slots are filled in.
-	Loop loop.Config
-	// MonotonicFunc returns the time since some start, by a clock that nobody sets. Nil: derived from Now.
-	MonotonicFunc func() time.Duration
-	// JitterFunc returns a random number in [0, n). Nil: the system's.
-	JitterFunc func(n int64) int64
-}
-
-func (c Config) withDefaults(now func() time.Time) Config {
-	for _, d := range []struct {
-		at   *time.Duration
-		zero time.Duration
-	}{
-		{&c.Lease, 30 * time.Second}, {&c.BackoffMin, time.Second}, {&c.BackoffMax, 5 * time.Minute},
-		{&c.HandleTimeout, 2 * time.Minute}, {&c.StoreTimeout, 5 * time.Second},
-	} {
-		if *d.at == 0 {
-			*d.at = d.zero
-		}
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 4
-	}
-	if c.MaxTries == 0 {
-		c.MaxTries = 10
-	}
-	if c.MonotonicFunc == nil {
-		start := now()
-		c.MonotonicFunc = func() time.Duration { return now().Sub(start) }
-	}
-	if c.JitterFunc == nil {
-		c.JitterFunc = rand.Int64N
-	}
-	c.Loop.Name, c.Loop.Slots = "outbox "+string(c.Kind), c.Concurrency
-	return c
-}
-
-func (c Config) validate() error {
-	var problems []error
-	for _, check := range []struct {
-		bad  bool
-		text string
-	}{
-		{c.Kind == "", "Kind is missing"},
-		{c.Owner == "", "Owner is missing"},
-		{c.Lease < 3*time.Millisecond, "Lease cannot be less than 3 ms"},
-		{c.Concurrency < 0, "Concurrency cannot be less than zero"},
-		{c.MaxTries < 0, "MaxTries cannot be less than zero"},
-		{c.BackoffMin < 0 || c.BackoffMax < c.BackoffMin, "BackoffMax cannot be less than BackoffMin"},
-	} {
-		if check.bad {
-			problems = append(problems, errors.New(check.text))
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // Worker carries out the operations of one kind.
 type Worker struct {
 	engine  store.Engine
@@ -122,10 +42,11 @@ type Worker struct {
 	log     *slog.Logger
 	now     func() time.Time
 	cfg     Config
-	wake    <-chan struct{}
+	loop    *loop.Loop
 	claims  atomic.Int64
 
 	claiming sync.Mutex // one claim at a time, so that the slots of one process never race for one operation
+	queue    []*task    // claimed and not yet handed out, a few
 	mu       sync.Mutex
 	busy     map[string]bool // users with a slot
 }
@@ -152,7 +73,12 @@ func New(deps Deps, cfg Config) (*Worker, error) {
 	}
 	w := &Worker{
 		engine: deps.Engine, handler: deps.Handler, parker: deps.Parker, log: deps.Log, now: deps.Now, cfg: cfg,
-		wake: deps.Engine.Watch(store.Outbox), busy: make(map[string]bool),
+		busy: make(map[string]bool),
+	}
+	var err error
+	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Outbox), deps.Now, deps.Log, cfg.Loop)
+	if err != nil {
+		return nil, fmt.Errorf("make outbox worker: %w", err)
 	}
 	if w.parker == nil {
 		w.parker = parking{w}
@@ -163,33 +89,34 @@ func New(deps Deps, cfg Config) (*Worker, error) {
 // Name says which worker this is.
 func (w *Worker) Name() string { return w.cfg.Loop.Name }
 
-// Run works until ctx ends, see package loop.
-func (w *Worker) Run(ctx context.Context) error {
-	l, err := w.Loop()
-	if err != nil {
-		return err
-	}
-	return l.Run(ctx)
-}
+// LastTurn is when the worker last looked for work: liveness.
+func (w *Worker) LastTurn() time.Time { return w.loop.LastTurn() }
 
-// Loop returns the loop that drives this worker, for callers that watch its turns.
-func (w *Worker) Loop() (*loop.Loop, error) {
-	return loop.New(w.take, w.wake, w.now, w.log, w.cfg.Loop)
+// Run works until ctx ends, see package loop, and then gives back what it has claimed and not begun.
+func (w *Worker) Run(ctx context.Context) error {
+	err := w.loop.Run(ctx)
+	w.claiming.Lock()
+	defer w.claiming.Unlock()
+	for _, t := range w.queue {
+		err = errors.Join(err, w.giveBack(ctx, t))
+	}
+	w.queue = nil
+	return err
 }
 
 // Step claims and carries out one operation, and says whether there was one. The error is the store's; what a handler
 // returns is judged here.
 func (w *Worker) Step(ctx context.Context) (worked bool, err error) {
-	t, _, err := w.claim(ctx)
+	t, _, err := w.next(ctx, 1)
 	if t == nil {
 		return false, err
 	}
 	return true, w.carryOut(ctx, t)
 }
 
-// take is Step in two halves, for the loop.
+// take is Step in two halves, for the loop. It claims several at once.
 func (w *Worker) take(ctx context.Context) (work func(context.Context), next time.Time, err error) {
-	t, next, err := w.claim(ctx)
+	t, next, err := w.next(ctx, w.cfg.Concurrency)
 	if t == nil {
 		return nil, next, err
 	}
@@ -208,22 +135,53 @@ type task struct {
 	since time.Duration // when the lease began, by the monotonic clock
 }
 
-// claim takes the next operation of a user who has no slot.
-func (w *Worker) claim(ctx context.Context) (*task, time.Time, error) {
+// next returns the next operation of a user without a slot, out of the queue or by a claim for up to most.
+func (w *Worker) next(ctx context.Context, most int) (*task, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
 	defer cancel()
 	w.claiming.Lock()
 	defer w.claiming.Unlock()
+	for fresh := false; ; {
+		if len(w.queue) == 0 {
+			next, err := w.fill(ctx, most)
+			if len(w.queue) == 0 {
+				return nil, next, err
+			}
+			fresh = true
+		}
+		t := w.queue[0]
+		w.queue = w.queue[1:]
+		if waited := w.cfg.MonotonicFunc() - t.since; fresh || waited < w.cfg.Lease/queueShare {
+			return t, time.Time{}, nil
+		}
+		if err := w.giveBack(ctx, t); err != nil { // it waited so long for a slot that too little of its lease is left
+			return nil, time.Time{}, err
+		}
+	}
+}
+
+// queueShare is the part of a lease that may pass in the queue: a fifth.
+const queueShare = 5
+
+// fill claims operations for slots that are free or will soon be: one transaction for several costs hardly more than
+// for one.
+func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error) {
 	owner := fmt.Sprintf("%s#%d", w.cfg.Owner, w.claims.Add(1))
 	since := w.cfg.MonotonicFunc() // before the claim, so that the lease never seems longer than it is
-	op, next, err := operation.Claimer{
-		Kind: w.cfg.Kind, Lease: w.cfg.Lease, Ordered: w.cfg.Ordered, SkipFunc: w.isBusy,
+	ops, next, err := operation.Claimer{
+		Kind: w.cfg.Kind, Lease: w.cfg.Lease, Most: most, Ordered: w.cfg.Ordered, SkipFunc: w.isBusy,
 	}.Next(ctx, w.engine, owner, w.now())
-	if op == nil {
-		return nil, next, err
+	for _, op := range ops {
+		w.setBusy(op.User, true)
+		w.queue = append(w.queue, &task{op: op, lease: *op.Lease, since: since})
 	}
-	w.setBusy(op.User, true)
-	return &task{op: op, lease: *op.Lease, since: since}, time.Time{}, nil
+	return next, err
+}
+
+// giveBack returns an operation that was claimed and not begun.
+func (w *Worker) giveBack(ctx context.Context, t *task) error {
+	w.setBusy(t.op.User, false)
+	return w.write(ctx, t, operation.GiveBack)
 }
 
 func (w *Worker) isBusy(op *operation.Operation) bool {
@@ -269,95 +227,4 @@ func (w *Worker) handle(ctx context.Context, op *operation.Operation, lease oper
 		}
 	}()
 	return w.handler.Handle(ctx, op, lease)
-}
-
-// settle decides about an operation whose handler returned an error.
-func (w *Worker) settle(ctx context.Context, t *task, err, cause error) error {
-	log := w.log.With("operation_id", t.op.ID, "order_id", t.op.Order, "tries", t.op.Tries)
-	switch {
-	case errors.Is(err, operation.ErrLeaseLost), errors.Is(cause, operation.ErrLeaseLost):
-		log.WarnContext(ctx, "operation was lost to another worker", "error", err)
-		return nil
-	case errors.Is(cause, loop.ErrStop), ctx.Err() != nil:
-		return w.write(ctx, t, operation.GiveBack)
-	case t.op.Tries >= w.cfg.MaxTries:
-		log.ErrorContext(ctx, "operation was parked", "error", err)
-		return w.park(ctx, t, reason(err))
-	}
-	wait := w.backoff(t.op.Tries, err)
-	log.WarnContext(ctx, "operation will be tried again", "error", err, "wait_ms", wait.Milliseconds())
-	return w.write(ctx, t, func(tx store.Tx, op *operation.Operation, now time.Time) error {
-		return operation.Retry(tx, op, now.Add(wait), reason(err))
-	})
-}
-
-// park hands the operation to the parker, and tries again later when even that does not work: it is never left behind.
-func (w *Worker) park(ctx context.Context, t *task, why string) error {
-	parkCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.StoreTimeout)
-	defer cancel()
-	err := w.parker.OnPark(parkCtx, t.op, why)
-	if err == nil || errors.Is(err, operation.ErrLeaseLost) {
-		return nil
-	}
-	w.log.ErrorContext(ctx, "operation could not be parked", "operation_id", t.op.ID, "error", err)
-	return w.write(ctx, t, func(tx store.Tx, op *operation.Operation, now time.Time) error {
-		return operation.Retry(tx, op, now.Add(w.cfg.BackoffMax), why)
-	})
-}
-
-// write changes the operation under its lease, also while the process stops. A lease that is gone needs no writing: the
-// handler has closed the operation, or somebody else has it.
-func (w *Worker) write(
-	ctx context.Context, t *task, change func(tx store.Tx, op *operation.Operation, now time.Time) error,
-) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.StoreTimeout)
-	defer cancel()
-	now := w.now()
-	err := w.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		op, err := operation.Hold(tx, t.op.ID, t.lease, now)
-		if err != nil {
-			return err
-		}
-		return change(tx, op, now)
-	})
-	if errors.Is(err, operation.ErrLeaseLost) {
-		return nil
-	}
-	return err
-}
-
-// backoff doubles with each try, keeps half of it and draws the rest, so that many operations do not return together. A
-// provider's own "retry after" is the least.
-func (w *Worker) backoff(tries int, err error) time.Duration {
-	wait := w.cfg.BackoffMax
-	if shift := max(0, tries-1); shift < 32 {
-		wait = min(wait, w.cfg.BackoffMin<<shift)
-	}
-	wait = wait/2 + time.Duration(w.cfg.JitterFunc(int64(wait/2)+1))
-	var f *fault.Error
-	if errors.As(err, &f) {
-		wait = max(wait, f.RetryAfter)
-	}
-	return wait
-}
-
-// parking is the parker of operations that hold no money.
-type parking struct{ w *Worker }
-
-// OnPark implements Parker.
-func (p parking) OnPark(ctx context.Context, op *operation.Operation, reason string) error {
-	now := p.w.now()
-	return p.w.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		held, err := operation.Hold(tx, op.ID, *op.Lease, now)
-		if err != nil {
-			return err
-		}
-		return operation.Park(tx, held, reason, now)
-	})
-}
-
-// reason is an error as it is stored.
-func reason(err error) string {
-	text := err.Error()
-	return strings.ToValidUTF8(text[:min(reasonLength, len(text))], "")
 }

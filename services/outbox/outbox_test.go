@@ -1,132 +1,21 @@
 package outbox_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"offrampbot/services/fault"
-	"offrampbot/services/loop"
 	"offrampbot/services/operation"
 	"offrampbot/services/outbox"
 	"offrampbot/services/store"
 	"offrampbot/services/testkit"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// syncBuffer is a log that several goroutines write.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-func (s *syncBuffer) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.b.String() }
-
-// harness is a worker over an engine, with a clock that stands still.
-type harness struct {
-	t      *testing.T
-	engine store.Engine
-	clock  *testkit.Clock
-	log    *syncBuffer
-	worker *outbox.Worker
-	handle func(ctx context.Context, op *operation.Operation, lease operation.Lease) error
-}
-
-func newHarness(t *testing.T, engine store.Engine, cfg outbox.Config) *harness {
-	t.Helper()
-	h := &harness{t: t, engine: engine, clock: testkit.Noon(), log: &syncBuffer{}}
-	h.handle = h.finish
-	h.worker = h.another(cfg)
-	return h
-}
-
-// another returns one more worker over the same engine, as another process would have.
-func (h *harness) another(cfg outbox.Config) *outbox.Worker {
-	h.t.Helper()
-	if cfg.Kind == "" {
-		cfg.Kind = operation.Payout
-	}
-	if cfg.Owner == "" {
-		cfg.Owner = "process-1"
-	}
-	if cfg.JitterFunc == nil {
-		cfg.JitterFunc = func(n int64) int64 { return n - 1 } // the whole wait
-	}
-	w, err := outbox.New(outbox.Deps{
-		Engine: h.engine, Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: h.clock.Now,
-		Handler: outbox.HandlerFunc(func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-			return h.handle(ctx, op, lease)
-		}),
-	}, cfg)
-	require.NoError(h.t, err)
-	return w
-}
-
-// finish is the handler of a good day.
-func (h *harness) finish(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-	return h.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		held, err := operation.Hold(tx, op.ID, lease, h.clock.Now())
-		if err != nil {
-			return err
-		}
-		return operation.Finish(tx, held, "done", h.clock.Now())
-	})
-}
-
-func (h *harness) record(ops ...*operation.Operation) {
-	h.t.Helper()
-	require.NoError(h.t, h.engine.Update(h.t.Context(), func(_ context.Context, tx store.Tx) error {
-		for _, op := range ops {
-			c := *op
-			if _, err := operation.Record(tx, &c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-}
-
-func (h *harness) payout(id, user string) *operation.Operation {
-	return operation.New(operation.Payout, id, "order-1", user, "order:"+id, h.clock.Now(), h.clock.Now())
-}
-
-func (h *harness) load(id string) *operation.Operation {
-	h.t.Helper()
-	var op *operation.Operation
-	require.NoError(h.t, h.engine.View(h.t.Context(), func(_ context.Context, r store.Reader) error {
-		var err error
-		op, err = operation.Load(r, id)
-		return err
-	}))
-	return op
-}
-
-func (h *harness) step() bool {
-	h.t.Helper()
-	worked, err := h.worker.Step(h.t.Context())
-	require.NoError(h.t, err)
-	return worked
-}
-
-func onEngines(t *testing.T, test func(t *testing.T, engine store.Engine)) {
-	t.Helper()
-	testkit.Engines(t, operation.Indexes, test)
-}
 
 func TestStep_carriesOutWhatIsDue(t *testing.T) {
 	t.Parallel()
@@ -320,163 +209,6 @@ func TestStep_aHandlerThatTakesTooLongIsATry(t *testing.T) {
 	require.Equal(t, 1, op.Tries)
 }
 
-// 8 workers of two processes, 200 operations, each executed once (R35).
-func TestRun_executesEachOperationOnce(t *testing.T) {
-	t.Parallel()
-	onEngines(t, func(t *testing.T, engine store.Engine) {
-		const all = 200
-		var mu sync.Mutex
-		executed := map[string]int{}
-		finished := make(chan struct{})
-		h := newHarness(t, engine, outbox.Config{Concurrency: 4})
-		h.handle = func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-			mu.Lock()
-			executed[op.ID]++
-			last := len(executed) == all
-			mu.Unlock()
-			err := h.finish(ctx, op, lease)
-			if last {
-				close(finished)
-			}
-			return err
-		}
-		for i := range all {
-			h.record(h.payout(fmt.Sprint("payout:", i), fmt.Sprint("user-", i)))
-		}
-		stop := run(t, h.worker, h.another(outbox.Config{Owner: "process-2", Concurrency: 4}))
-		<-finished
-		stop()
-		require.Len(t, executed, all)
-		for id, n := range executed {
-			require.Equal(t, 1, n, id)
-			require.Equal(t, operation.Done, h.load(id).State)
-		}
-	})
-}
-
-func TestRun_wakesOnACommit(t *testing.T) {
-	t.Parallel()
-	onEngines(t, func(t *testing.T, engine store.Engine) {
-		done := make(chan struct{})
-		h := newHarness(t, engine, outbox.Config{Loop: loop.Config{Idle: time.Hour}})
-		h.handle = func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-			defer close(done)
-			return h.finish(ctx, op, lease)
-		}
-		stop := run(t, h.worker)
-		h.record(h.payout("payout:a", "ann"))
-		<-done // with an idle time of an hour, only the commit can have woken it
-		stop()
-	})
-}
-
-func TestRun_aUserHoldsAtMostOneSlot(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, testkit.Bolt(t, operation.Indexes), outbox.Config{Concurrency: 4})
-	var ann, most, left atomic.Int32
-	left.Store(11)
-	bobRan, over := make(chan struct{}), make(chan struct{})
-	h.handle = func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-		if op.User == "bob" {
-			close(bobRan)
-		} else {
-			most.Store(max(most.Load(), ann.Add(1)))
-			<-bobRan // ann's first holds its slot until bob had one
-			ann.Add(-1)
-		}
-		err := h.finish(ctx, op, lease)
-		if left.Add(-1) == 0 {
-			close(over)
-		}
-		return err
-	}
-	for i := range 10 {
-		h.record(h.payout(fmt.Sprint("payout:ann:", i), "ann"))
-	}
-	h.clock.Advance(time.Second)
-	h.record(h.payout("payout:bob", "bob"))
-	stop := run(t, h.worker)
-	<-over
-	stop()
-	require.EqualValues(t, 1, most.Load())
-}
-
-func TestRun_messagesOfALaneGoInOrder(t *testing.T) {
-	t.Parallel()
-	onEngines(t, func(t *testing.T, engine store.Engine) {
-		cfg := outbox.Config{Kind: operation.Notify, Ordered: true, Concurrency: 4}
-		h := newHarness(t, engine, cfg)
-		var mu sync.Mutex
-		sent := map[string][]string{}
-		failed := map[string]bool{}
-		var left atomic.Int32
-		left.Store(30)
-		over := make(chan struct{})
-		h.handle = func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-			mu.Lock()
-			first := !failed[op.ID]
-			failed[op.ID] = true
-			mu.Unlock()
-			if first && op.ID[len(op.ID)-1] == '3' { // the third message of each lane fails once
-				return errors.New("not now")
-			}
-			mu.Lock()
-			sent[op.Lane] = append(sent[op.Lane], op.ID)
-			mu.Unlock()
-			err := h.finish(ctx, op, lease)
-			if left.Add(-1) == 0 {
-				close(over)
-			}
-			return err
-		}
-		want := map[string][]string{}
-		for _, user := range []string{"ann", "bob", "eve"} {
-			for seq := range 10 {
-				op := operation.New(operation.Notify, fmt.Sprintf("notify:%s:%d", user, seq), "", user, "user:"+user,
-					h.clock.Now(), h.clock.Now())
-				h.record(op)
-				want[op.Lane] = append(want[op.Lane], op.ID)
-			}
-		}
-		stop := run(t, h.worker, h.another(outbox.Config{
-			Kind: operation.Notify, Owner: "process-2", Ordered: true, Concurrency: 4,
-		}))
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for done := false; !done; { // back-offs end ten times as fast, leases do not run out
-			select {
-			case <-over:
-				done = true
-			case <-tick.C:
-				h.clock.Advance(100 * time.Millisecond)
-			}
-		}
-		stop()
-		require.Equal(t, want, sent)
-	})
-}
-
-func TestRun_stoppingGivesBackWhatIsInHand(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, testkit.Bolt(t, operation.Indexes), outbox.Config{
-		Loop: loop.Config{SoftStop: 10 * time.Millisecond},
-	})
-	h.record(h.payout("payout:a", "ann"))
-	started := make(chan struct{})
-	h.handle = func(ctx context.Context, _ *operation.Operation, _ operation.Lease) error {
-		close(started)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	stop := run(t, h.worker)
-	<-started
-	stop()
-	op := h.load("payout:a")
-	require.Nil(t, op.Lease)
-	require.Zero(t, op.Tries, "stopping is no try")
-	require.Equal(t, h.clock.Now(), op.Due.UTC())
-}
-
 func TestNew_refusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	engine := testkit.Bolt(t, operation.Indexes)
@@ -496,24 +228,5 @@ func TestNew_refusesWhatCannotWork(t *testing.T) {
 	_, err := outbox.New(deps, outbox.Config{Lease: time.Nanosecond, BackoffMin: time.Hour})
 	for _, name := range []string{"Kind", "Owner", "Lease", "BackoffMax"} {
 		require.ErrorContains(t, err, name, "all problems are told together")
-	}
-}
-
-// run starts workers and returns a function that stops them and checks that they stopped well.
-func run(t *testing.T, workers ...*outbox.Worker) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	errs := make(chan error, len(workers))
-	for _, w := range workers {
-		wg.Go(func() { errs <- w.Run(ctx) })
-	}
-	return func() {
-		cancel()
-		wg.Wait()
-		close(errs)
-		for err := range errs {
-			require.NoError(t, err)
-		}
 	}
 }
