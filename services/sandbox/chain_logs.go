@@ -178,8 +178,7 @@ func (c *chain) ethCall(params []json.RawMessage) (any, *rpcError) {
 		}
 	case "0x95d89b41": // symbol()
 		if t, found := c.tokenAt(*call.To); found {
-			padded := common.RightPadBytes([]byte(t.Symbol), 32)
-			return hexutil.Encode(slices.Concat(common.LeftPadBytes([]byte{32}, 32), common.LeftPadBytes([]byte{byte(len(t.Symbol))}, 32), padded)), nil
+			return abiText(t.Symbol), nil
 		}
 	case "0x18160ddd": // totalSupply()
 		if _, found := c.tokenAt(*call.To); found {
@@ -187,6 +186,12 @@ func (c *chain) ethCall(params []json.RawMessage) (any, *rpcError) {
 		}
 	}
 	return "0x", nil
+}
+
+// abiText encodes a text of at most 32 bytes as a contract returns it.
+func abiText(s string) string {
+	offset, size := common.LeftPadBytes([]byte{32}, 32), common.LeftPadBytes([]byte{byte(len(s))}, 32)
+	return hexutil.Encode(slices.Concat(offset, size, common.RightPadBytes([]byte(s), 32)))
 }
 
 func word(n *big.Int) string { return hexutil.Encode(common.LeftPadBytes(n.Bytes(), 32)) }

@@ -222,6 +222,19 @@ func TestFault_everyKindOnAMessage(t *testing.T) {
 	}
 }
 
+func TestFault_aMessageFailsLaterWithAChosenCode(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, nil)
+	h.greet()
+	h.fault("meta", "text", "status:failed:131047", 0)
+	h.send(textMessage("x"))
+	h.drain()
+	status := firstValue(t, h.bot.at(whatsAppPath)[1])["statuses"].([]any)[0].(map[string]any)
+	require.Equal(t, "failed", status["status"])
+	require.InDelta(t, 131047, status["errors"].([]any)[0].(map[string]any)["code"], 0)
+	require.NotContains(t, firstValue(t, h.bot.at(whatsAppPath)[1]), "contacts")
+}
+
 func TestFault_concernsOnlyItsMessageType(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)

@@ -82,7 +82,9 @@ func (w *World) routeGraph(call graphCall) {
 	case w.flows.has(call.node):
 		write(call.c, w.flowNode(call))
 	case call.edge == "" && ours && call.method == http.MethodGet:
-		write(call.c, reply{status: http.StatusOK, body: gin.H{"id": PhoneNumberID, "display_phone_number": DisplayPhoneNumber, "verified_name": "Sandbox"}})
+		write(call.c, reply{status: http.StatusOK, body: gin.H{
+			"id": PhoneNumberID, "display_phone_number": DisplayPhoneNumber, "verified_name": "Sandbox",
+		}})
 	default:
 		write(call.c, unknownNode(call))
 	}

@@ -267,8 +267,14 @@ func bsuidDigits(sum []byte) string {
 
 // fullName is the name that a digest gives: the same for the same person or account in every run.
 func fullName(sum []byte) string {
-	first := []string{"Ada", "Chinedu", "Ngozi", "Emeka", "Amaka", "Tunde", "Bisi", "Ifeoma", "Kunle", "Zainab", "Yusuf", "Funmi", "Obinna", "Halima", "Segun", "Chioma"}
+	first := []string{
+		"Ada", "Chinedu", "Ngozi", "Emeka", "Amaka", "Tunde", "Bisi", "Ifeoma", "Kunle", "Zainab", "Yusuf", "Funmi", "Obinna",
+		"Halima", "Segun", "Chioma",
+	}
 	middle := []string{"Chidi", "Oluwaseun", "Aisha", "Uche", "Temitope", "Musa", "Nneka", "Ayodele"}
-	last := []string{"Obi", "Okafor", "Adeyemi", "Bello", "Eze", "Balogun", "Nwosu", "Ibrahim", "Adebayo", "Okonkwo", "Lawal", "Umeh", "Afolabi", "Danjuma", "Olawale", "Nnamdi"}
+	last := []string{
+		"Obi", "Okafor", "Adeyemi", "Bello", "Eze", "Balogun", "Nwosu", "Ibrahim", "Adebayo", "Okonkwo", "Lawal", "Umeh",
+		"Afolabi", "Danjuma", "Olawale", "Nnamdi",
+	}
 	return first[int(sum[0])%len(first)] + " " + middle[int(sum[1])%len(middle)] + " " + last[int(sum[2])%len(last)]
 }

@@ -83,6 +83,15 @@ func DefaultOperator() Operator {
 	}
 }
 
+// DefaultApprover is a second person, for what needs two.
+func DefaultApprover() Operator {
+	return Operator{
+		Email:    "approver@sandbox.test",
+		Password: "sandbox-" + hex.EncodeToString(secretBytes("approver-password")[:8]),
+		TOTP:     base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secretBytes("approver-totp")[:20]),
+	}
+}
+
 // SecretDigests lists the lower-case hex SHA-256 of every fixed sandbox secret, so that production refuses them: of the
 // whole value without a trailing newline, of each key of a list `id:key` without its id, and of the Flow key's DER.
 func SecretDigests() ([]string, error) {
@@ -90,10 +99,11 @@ func SecretDigests() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator := DefaultOperator()
+	operator, approver := DefaultOperator(), DefaultApprover()
 	values := []string{
 		s.AppSecret, s.AccessToken, s.VerifyToken, s.PaystackSecret, s.DepositSecret, s.LookupKey, s.FieldKeys,
 		s.PINPepper, s.AdminJWTKey, s.FlowKey, s.WalletXPub, walletMnemonic, operator.Password, operator.TOTP,
+		approver.Password, approver.TOTP,
 	}
 	for _, list := range []string{s.FieldKeys, s.PINPepper, s.AdminJWTKey} {
 		_, key, _ := strings.Cut(list, ":")

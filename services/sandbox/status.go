@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ func (w *World) sendStatuses(ctx context.Context, m sentMessage, p plan) {
 		names = names[:2]
 	}
 	if p.kind == faultStatus {
-		names = []string{p.arg}
+		names = []string{p.arg} // failed:<code> fails with that code
 	}
 	copies := 1
 	switch p.webhook {
@@ -68,7 +69,8 @@ func statusRank(name string) int {
 	return 0
 }
 
-func (w *World) showStatus(wamid, name string) {
+func (w *World) showStatus(wamid, told string) {
+	name, _, _ := strings.Cut(told, ":")
 	changed := false
 	key, _ := w.people.amend(wamid, func(m *chatMessage) {
 		if statusRank(name) > statusRank(m.Status) {
@@ -80,7 +82,8 @@ func (w *World) showStatus(wamid, name string) {
 	}
 }
 
-func (w *World) statusValue(m sentMessage, name string) map[string]any {
+func (w *World) statusValue(m sentMessage, told string) map[string]any {
+	name, code, _ := strings.Cut(told, ":")
 	status := map[string]any{
 		"id": m.wamid, "status": name, "timestamp": strconv.FormatInt(w.cfg.Now().Unix(), 10),
 		"recipient_user_id": m.to.bsuid,
@@ -93,10 +96,7 @@ func (w *World) statusValue(m sentMessage, name string) map[string]any {
 	}
 	value := w.envelope()
 	if name == "failed" {
-		status["errors"] = []any{map[string]any{
-			"code": 131026, "title": "Message undeliverable", "message": "Message undeliverable",
-			"error_data": map[string]any{"details": "Message Undeliverable."},
-		}}
+		status["errors"] = []any{statusError(code)}
 	} else {
 		status["pricing"] = map[string]any{
 			"billable": false, "pricing_model": "PMP", "type": "free_customer_service", "category": "service",
@@ -105,4 +105,14 @@ func (w *World) statusValue(m sentMessage, name string) map[string]any {
 	}
 	value["statuses"] = []any{status}
 	return value
+}
+
+// statusError is the error of a failed message, undeliverable when no code is given.
+func statusError(code string) map[string]any {
+	n, err := strconv.Atoi(code)
+	if err != nil {
+		n = 131026
+	}
+	title := graphTitleOf(n).title
+	return map[string]any{"code": n, "title": title, "message": title, "error_data": map[string]any{"details": title + "."}}
 }
