@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"offrampbot/services/config"
+	"offrampbot/webhooks"
+)
+
+func serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve", Short: "Run the bot", Args: noArgs,
+		Long: "Run the bot: the webhooks, the workers and the admin API. The configuration comes from the environment, see docs/config.md.\n" +
+			"Any number of processes may share one MongoDB and one Redis.",
+		Example: "  set -a; . ./offramp.env; offrampbot serve",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig()
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg, tune{})
+		},
+	}
+}
+
+// serve runs the bot until ctx ends.
+func serve(ctx context.Context, cfg *config.Config, t tune) error {
+	a, err := newApp(ctx, cfg, t)
+	if err != nil {
+		return err
+	}
+	a.log.InfoContext(ctx, "starting", append([]any{"version", version}, cfg.Attrs()...)...)
+	if cfg.App.Env == config.Sandbox {
+		if err := a.seedSandbox(ctx); err != nil {
+			return errors.Join(err, a.close(ctx))
+		}
+	}
+	return errors.Join(a.run(ctx), a.close(ctx))
+}
+
+// shutdown bounds how long requests in hand may take at the end.
+const shutdown = 20 * time.Second
+
+// run serves and works until ctx ends or something fails: first no new requests, then the workers stop, softly first.
+func (a *app) run(ctx context.Context) error {
+	servers, err := a.listen()
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	workers, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	for _, s := range servers {
+		g.Go(func() error {
+			if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", s.listener.Addr(), err)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error { return a.runWorkers(workers) })
+	g.Go(func() error {
+		defer stopWorkers()
+		<-ctx.Done()
+		a.log.Info("stopping")
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), shutdown, errors.New("requests took too long to finish"))
+		defer cancel()
+		var errs []error
+		for _, s := range servers {
+			errs = append(errs, s.server.Shutdown(ctx))
+		}
+		return errors.Join(errs...)
+	})
+	a.log.InfoContext(ctx, "ready", "addr", servers[0].listener.Addr().String())
+	return g.Wait()
+}
+
+type listening struct {
+	server   *http.Server
+	listener net.Listener
+}
+
+// listen opens every address before anything runs, so that a taken port stops the start.
+func (a *app) listen() ([]listening, error) {
+	var out []listening
+	for _, l := range []struct {
+		addr    string
+		handler http.Handler
+	}{
+		{a.cfg.HTTP.Addr, a.edge.Public}, {a.cfg.HTTP.InternalAddr, a.edge.Internal}, {a.cfg.HTTP.MetricsAddr, a.edge.Metrics},
+	} {
+		if l.addr == "" {
+			continue
+		}
+		listener, err := net.Listen("tcp", l.addr)
+		if err != nil {
+			for _, o := range out {
+				err = errors.Join(err, o.listener.Close())
+			}
+			return nil, fmt.Errorf("listen on %s: %w", l.addr, err)
+		}
+		out = append(out, listening{webhooks.NewServer(l.handler, a.log), listener})
+	}
+	return out, nil
+}

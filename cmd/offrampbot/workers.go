@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"offrampbot/services/chains/evm"
+	"offrampbot/services/delivery"
+	"offrampbot/services/deposit"
+	"offrampbot/services/inbox"
+	"offrampbot/services/loop"
+	"offrampbot/services/operation"
+	"offrampbot/services/outbox"
+	"offrampbot/services/store"
+)
+
+// worker is one named loop.
+type worker struct {
+	name string
+	loop runner
+}
+
+// runner runs until its context ends; LastTurn is when it last went round.
+type runner interface {
+	Run(ctx context.Context) error
+	LastTurn() time.Time
+}
+
+// openWorkers makes every loop of the process.
+func (a *app) openWorkers(context.Context, tune) error {
+	for _, open := range []func() error{a.openInbox, a.openOutbox, a.openChains, a.openSweeps} {
+		if err := open(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) add(name string, l runner, err error) error {
+	if err != nil {
+		return fmt.Errorf("make worker %s: %w", name, err)
+	}
+	a.workers = append(a.workers, worker{name, l})
+	return nil
+}
+
+func (a *app) openInbox() error {
+	w, err := inbox.NewWorker(inbox.Deps{
+		Engine: a.db, Sealer: a.sealer, Metrics: inboxMetrics{a.metrics}, Log: a.log, Now: now,
+		Handlers: map[delivery.Source]inbox.Handler{
+			delivery.Message: inbox.HandlerFunc(a.bot.Handle),
+			delivery.Status:  statuses{a},
+			delivery.Account: accounts{a},
+			delivery.Payout:  payoutCallbacks{a},
+		},
+	}, inbox.Config{Owner: a.owner, StoreTimeout: a.cfg.Store.Timeout})
+	return a.add("inbox", w, err)
+}
+
+// lanes are the outbox workers: each kind its own, so that a slow provider never starves messages.
+func (a *app) openOutbox() error {
+	for _, lane := range []struct {
+		kind        operation.Kind
+		handler     outbox.HandlerFunc
+		parker      outbox.Parker
+		concurrency int
+		ordered     bool
+	}{
+		{operation.StartExchange, a.orders.Exchange, a.orders, 8, false},
+		{operation.Payout, a.orders.Payout, a.orders, 8, false},
+		{operation.LookUp, a.orders.LookUp, nil, 8, false},
+		{operation.Notify, a.sender.Handle, nil, 16, true},
+		{operation.Alert, a.alert, nil, 2, false},
+	} {
+		w, err := outbox.New(outbox.Deps{Engine: a.db, Handler: lane.handler, Parker: lane.parker, Log: a.log, Now: now}, outbox.Config{
+			Kind: lane.kind, Owner: a.owner, Lease: a.cfg.Times.OutboxLease, Ordered: lane.ordered, Concurrency: lane.concurrency,
+			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(),
+		})
+		if err := a.add("outbox "+string(lane.kind), w, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// monotonic is the time since now, by a clock that nobody sets.
+func monotonic() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}
+
+// openChains makes a watcher for each chain that has nodes.
+func (a *app) openChains() error {
+	addresses, err := deposit.NewBook(a.db, a.book)
+	if err != nil {
+		return err
+	}
+	for _, chain := range a.registry.Chains() {
+		nodes := a.cfg.ChainURLs[chain.ID]
+		if len(nodes) == 0 {
+			a.log.Warn("chain has no node and is not watched", "chain", chain.ID)
+			continue
+		}
+		urls := make([]string, 0, len(nodes))
+		for _, n := range nodes {
+			urls = append(urls, n.Reveal())
+		}
+		source, err := evm.New(evm.Options{Chain: chain.ID, ChainID: chain.ChainID, URLs: urls})
+		if err != nil {
+			return err
+		}
+		policy, err := deposit.PolicyOf(a.registry, chain.ID)
+		if err != nil {
+			return err
+		}
+		w, err := deposit.New(deposit.Deps{
+			Source: source, Engine: a.db, Addresses: addresses, Applier: a.orders, Alarms: alarms{a}, Now: nowMillis,
+		}, deposit.Config{Policy: policy, Treasury: a.cfg.Deposit.TreasuryAddresses, Holder: a.owner, Poll: a.cfg.Times.ChainPoll})
+		if err != nil {
+			return err
+		}
+		l, err := loop.OfStep(w.Step, nil, now, a.log, loop.Config{Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll})
+		if err := a.add("watch "+chain.ID, l, err); err != nil {
+			return err
+		}
+		a.health.watch(chain.ID, w)
+	}
+	return nil
+}
+
+func nowMillis() time.Time { return now().Truncate(time.Millisecond) }
+
+// openSweeps makes the loops that find what is due by its documents.
+func (a *app) openSweeps() error {
+	sweeper, err := inbox.NewSweeper(a.db, now)
+	if err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		name string
+		step loop.Step
+		wake <-chan struct{}
+		idle time.Duration
+	}{
+		{"timers", a.orders.SweepTimers, a.db.Watch(store.Orders), 500 * time.Millisecond},
+		{"inbox sweep", sweeper.Step, nil, time.Minute},
+		{"staff sweep", a.staff.Step, nil, time.Minute},
+		{"health", a.health.step, nil, 2 * time.Second},
+	} {
+		l, err := loop.OfStep(s.step, s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
+		if err := a.add(s.name, l, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runWorkers runs every loop until ctx ends and they have stopped, softly first.
+func (a *app) runWorkers(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, w := range a.workers {
+		g.Go(func() error {
+			if err := w.loop.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("worker %s: %w", w.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// health knows how the process is.
+type health struct {
+	a  *app
+	mu sync.Mutex
+
+	chains map[string]*deposit.Watcher
+	err    error // why it is not ready
+	lost   bool  // Redis does not answer
+}
+
+func newHealth(a *app) *health { return &health{a: a, chains: map[string]*deposit.Watcher{}} }
+
+func (h *health) watch(chain string, w *deposit.Watcher) { h.chains[chain] = w }
+
+// stuckAfter is how long a loop may stand still.
+const stuckAfter = 2 * time.Minute
+
+// Live fails when a worker's loop has stopped turning.
+func (h *health) Live() error {
+	for _, w := range h.a.workers {
+		if last := w.loop.LastTurn(); !last.IsZero() && now().Sub(last) > stuckAfter {
+			return fmt.Errorf("worker %s has not turned since %s", w.name, last)
+		}
+	}
+	return nil
+}
+
+// Ready reports what the last check found.
+func (h *health) Ready(context.Context) (degraded bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost, h.err
+}
+
+// The clock may differ from the store's by so much (DESIGN §13, "Running many").
+const (
+	skewAlert    = 2 * time.Second
+	skewNotReady = 10 * time.Second
+)
+
+// step checks store, clock and Redis.
+func (h *health) step(ctx context.Context) (worked bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.a.cfg.Store.Timeout)
+	defer cancel()
+	before := now()
+	stored, err := h.a.db.Now(ctx)
+	skew := stored.Sub(before.Add(now().Sub(before) / 2)).Abs()
+	if err == nil {
+		h.a.metrics.ClockSkew(skew)
+		if skew > skewAlert {
+			h.a.log.ErrorContext(ctx, "clock differs from the store's", "skew_ms", skew.Milliseconds())
+			h.a.metrics.Alert("clock_skew")
+		}
+		if skew > skewNotReady {
+			err = fmt.Errorf("clock differs from the store's by %s", skew)
+		}
+	}
+	lost := h.a.redis.Ping(ctx).Err() != nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err, h.lost = err, lost
+	return false, nil
+}
