@@ -32,11 +32,23 @@ type Claimer struct {
 	SkipFunc func(partition string) bool
 }
 
-// Next claims the first waiting receipt of partitions that nobody works on, and counts the try. Partitions are taken
+// Next is Some for one receipt; it returns nil when there is none.
+func (c Claimer) Next(
+	ctx context.Context, engine store.Engine, owner string, now time.Time,
+) (claim *Claim, next time.Time, err error) {
+	c.Most = 1
+	claims, next, err := c.Some(ctx, engine, owner, now)
+	if len(claims) == 0 {
+		return nil, next, err
+	}
+	return claims[0], next, err
+}
+
+// Some claims the first waiting receipt of partitions that nobody works on, and counts the try. Partitions are taken
 // by their oldest due receipt, each in order of the sender's clock. Without one it returns none and the earliest later
 // due time it saw, zero if there is none. The owner must be new for every call. The snapshot proposes, the revisions
 // decide: of many claimants one wins.
-func (c Claimer) Next(
+func (c Claimer) Some(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
 ) (claims []*Claim, next time.Time, err error) {
 	c.Most = min(max(c.Most, 1), mostClaim)

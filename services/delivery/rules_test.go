@@ -60,10 +60,7 @@ func (b bench) claim(owner string, now time.Time) *delivery.Claim {
 	b.t.Helper()
 	c, _, err := delivery.Claimer{Lease: lease}.Next(b.t.Context(), b.engine, owner, now)
 	require.NoError(b.t, err)
-	if len(c) == 0 {
-		return nil
-	}
-	return c[0]
+	return c
 }
 
 func (b bench) finish(r *delivery.Receipt, now time.Time) error {
@@ -108,7 +105,7 @@ func TestClaim_severalPartitionsAtOnce(t *testing.T) {
 		c := delivery.Claimer{Lease: lease, Most: 6, SkipFunc: func(p string) bool { return p == "user-0" }}
 		seen := map[string]bool{}
 		for _, want := range []int{6, 3, 0} {
-			claims, _, err := c.Next(b.t.Context(), b.engine, fmt.Sprint("p#", want), now)
+			claims, _, err := c.Some(b.t.Context(), b.engine, fmt.Sprint("p#", want), now)
 			require.NoError(b.t, err)
 			require.Len(b.t, claims, want)
 			for _, claim := range claims {
@@ -135,7 +132,7 @@ func TestClaim_of8ClaimantsEachReceiptHasOne(t *testing.T) {
 			wg.Go(func() {
 				for n := 0; ; n++ {
 					claims, _, err := delivery.Claimer{Lease: lease, Most: 1 + w}.
-						Next(b.t.Context(), b.engine, fmt.Sprintf("p%d#%d", w, n), noon)
+						Some(b.t.Context(), b.engine, fmt.Sprintf("p%d#%d", w, n), noon)
 					if err != nil || len(claims) == 0 {
 						return
 					}
@@ -185,7 +182,7 @@ func TestClaim_aHeadThatWaitsHoldsOnlyItsPartition(t *testing.T) {
 		require.Equal(b.t, "wa:zoe-2", b.claim("p#zoe", noon.Add(3*time.Second)).Receipt.ID)
 		c, next, err := delivery.Claimer{Lease: lease}.Next(b.t.Context(), b.engine, "p#none", noon.Add(3*time.Second))
 		require.NoError(b.t, err)
-		require.Empty(b.t, c)
+		require.Nil(b.t, c)
 		require.True(b.t, next.Equal(noon.Add(time.Minute)))
 		require.Equal(b.t, "wa:user-0-0", b.claim("p#later", noon.Add(time.Minute)).Receipt.ID)
 	})

@@ -156,7 +156,7 @@ func (w *Worker) next(ctx context.Context, most int) (*task, time.Time, error) {
 func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error) {
 	owner := fmt.Sprintf("%s#%d", w.cfg.Owner, w.claims.Add(1))
 	claims, next, err := delivery.Claimer{Lease: w.cfg.Lease, Most: most, SkipFunc: w.isBusy}.
-		Next(ctx, w.deps.Engine, owner, w.deps.Now())
+		Some(ctx, w.deps.Engine, owner, w.deps.Now())
 	for _, c := range claims {
 		w.queue = append(w.queue, &task{receipt: c.Receipt, backlog: w.begin(c)})
 	}

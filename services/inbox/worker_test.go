@@ -80,7 +80,7 @@ func TestStep_whatKeepsEndingItsProcessIsParked(t *testing.T) {
 	for n := range delivery.MaxTries { // five processes die with it in hand
 		c, _, err := delivery.Claimer{Lease: time.Second}.Next(t.Context(), h.engine, fmt.Sprint("dead#", n), h.clock.Now())
 		require.NoError(t, err)
-		require.Len(t, c, 1)
+		require.NotNil(t, c)
 		h.clock.Advance(time.Minute)
 	}
 	h.handle = func(context.Context, *delivery.Receipt, []byte) error {

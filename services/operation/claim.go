@@ -38,18 +38,27 @@ type Claimer struct {
 func Claim(
 	ctx context.Context, engine store.Engine, kind Kind, owner string, lease time.Duration, now time.Time,
 ) (*Operation, error) {
-	ops, _, err := Claimer{Kind: kind, Lease: lease}.Next(ctx, engine, owner, now)
-	if len(ops) == 0 {
-		return nil, err
-	}
-	return ops[0], err
+	op, _, err := Claimer{Kind: kind, Lease: lease}.Next(ctx, engine, owner, now)
+	return op, err
 }
 
-// Next claims the next operations that may be started: they become the owner's until now plus the lease, and their
+// Next is Some for one operation; it returns nil when there is none.
+func (c Claimer) Next(
+	ctx context.Context, engine store.Engine, owner string, now time.Time,
+) (op *Operation, next time.Time, err error) {
+	c.Most = 1
+	ops, next, err := c.Some(ctx, engine, owner, now)
+	if len(ops) == 0 {
+		return nil, next, err
+	}
+	return ops[0], next, err
+}
+
+// Some claims the next operations that may be started: they become the owner's until now plus the lease, and their
 // tries are counted (R35, R36). Without one it returns none and the earliest later due time it saw, zero if there is
 // none. The owner must be new for every call. The snapshot only proposes; the revisions decide, so of many claimants
 // one wins.
-func (c Claimer) Next(
+func (c Claimer) Some(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
 ) (ops []*Operation, next time.Time, err error) {
 	c.Most = min(max(c.Most, 1), mostClaim)

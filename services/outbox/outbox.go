@@ -170,7 +170,7 @@ func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error)
 	since := w.cfg.MonotonicFunc() // before the claim, so that the lease never seems longer than it is
 	ops, next, err := operation.Claimer{
 		Kind: w.cfg.Kind, Lease: w.cfg.Lease, Most: most, Ordered: w.cfg.Ordered, SkipFunc: w.isBusy,
-	}.Next(ctx, w.engine, owner, w.now())
+	}.Some(ctx, w.engine, owner, w.now())
 	for _, op := range ops {
 		w.setBusy(op.User, true)
 		w.queue = append(w.queue, &task{op: op, lease: *op.Lease, since: since})
