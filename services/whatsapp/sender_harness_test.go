@@ -216,7 +216,7 @@ func (h *harness) step() (*operation.Operation, error) {
 	h.t.Helper()
 	h.owners++
 	op, _, err := operation.Claimer{Kind: operation.Notify, Lease: 30 * time.Second, Ordered: true}.
-		Some(h.t.Context(), h.engine, "worker"+strconv.Itoa(h.owners), h.clock.Now())
+		Next(h.t.Context(), h.engine, "worker"+strconv.Itoa(h.owners), h.clock.Now())
 	require.NoError(h.t, err)
 	if op == nil {
 		return nil, nil
