@@ -106,7 +106,9 @@ func TestScreen_checkAnswerFinds(t *testing.T) {
 		{"another type deep inside", details, func(a map[string]any) { a["banks"] = []any{map[string]any{"id": 5, "title": "x"}} }, "banks[].id is number"},
 		{"an empty list", details, func(a map[string]any) { a["banks"] = []any{} }, "0 options"},
 		{"201 options", details, func(a map[string]any) { a["banks"] = many }, "201 options"},
-		{"a long option", details, func(a map[string]any) { a["banks"] = []any{map[string]any{"id": "1", "title": strings.Repeat("x", 31)}} }, "too long"},
+		{"a long option", details, func(a map[string]any) {
+			a["banks"] = []any{map[string]any{"id": "1", "title": strings.Repeat("x", 31)}}
+		}, "too long"},
 		{"two options of one id", details, func(a map[string]any) {
 			a["banks"] = []any{map[string]any{"id": "1", "title": "x"}, map[string]any{"id": "1", "title": "y"}}
 		}, "no id of its own"},

@@ -49,9 +49,14 @@ func (s *Sender) ApplyStatus(tx store.Tx, status Status, now time.Time) (*operat
 	if older {
 		return op, StatusOlder, nil
 	}
+	outcome, err := s.apply(tx, op, status, now)
+	return op, outcome, err
+}
+
+// apply applies a status of the current send.
+func (s *Sender) apply(tx store.Tx, op *operation.Operation, status Status, now time.Time) (StatusOutcome, error) {
 	if status.Name == StatusFailed {
-		outcome, err := s.applyFailure(tx, op, status, now)
-		return op, outcome, err
+		return s.applyFailure(tx, op, status, now)
 	}
 	rank, known := Rank(status.Name)
 	current, _ := Rank(op.Status)
@@ -59,18 +64,18 @@ func (s *Sender) ApplyStatus(tx store.Tx, status Status, now time.Time) (*operat
 		current = 1 // a message that was seen was delivered, whatever was said before
 	}
 	if !known || rank <= current {
-		return op, StatusNotNewer, nil
+		return StatusNotNewer, nil
 	}
 	op.Wamid, op.Status = status.Wamid, status.Name
 	if op.State != operation.Done && op.State != operation.Superseded {
 		// Called, or due again because nobody knew: now it is known, and it must not be sent once more.
 		op.Outcome = OutcomeSent
-		return op, StatusApplied, s.finish(tx, op, now)
+		return StatusApplied, s.finish(tx, op, now)
 	}
 	if err := tx.Replace(store.Outbox, op); err != nil {
-		return nil, "", fmt.Errorf("store status of %s: %w", op.ID, err)
+		return "", fmt.Errorf("store status of %s: %w", op.ID, err)
 	}
-	return op, StatusApplied, nil
+	return StatusApplied, nil
 }
 
 // findMessage finds the operation of a status.
