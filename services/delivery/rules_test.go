@@ -12,6 +12,7 @@ import (
 
 	"offrampbot/services/delivery"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -28,6 +29,10 @@ type bench struct {
 func onEngines(t *testing.T, test func(b bench)) {
 	t.Helper()
 	testkit.Engines(t, delivery.Indexes, func(t *testing.T, engine store.Engine) { test(bench{t, engine}) })
+	t.Run("bolt, every transaction twice", func(t *testing.T) {
+		t.Parallel()
+		test(bench{t, storetest.Twice(testkit.Bolt(t, delivery.Indexes))})
+	})
 }
 
 func (b bench) update(fn func(tx store.Tx) error) error {

@@ -15,6 +15,7 @@ import (
 	"offrampbot/services/delivery"
 	"offrampbot/services/inbox"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -156,4 +157,8 @@ func (h *harness) step() bool {
 func onEngines(t *testing.T, test func(t *testing.T, engine store.Engine)) {
 	t.Helper()
 	testkit.Engines(t, delivery.Indexes, test)
+	t.Run("bolt, every transaction twice", func(t *testing.T) {
+		t.Parallel()
+		test(t, storetest.Twice(testkit.Bolt(t, delivery.Indexes)))
+	})
 }

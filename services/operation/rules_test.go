@@ -11,6 +11,7 @@ import (
 
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -83,6 +84,10 @@ func payout(id string, due time.Time) *operation.Operation {
 func onEngines(t *testing.T, test func(b bench)) {
 	t.Helper()
 	testkit.Engines(t, operation.Indexes, func(t *testing.T, engine store.Engine) { test(bench{t, engine}) })
+	t.Run("bolt, every transaction twice", func(t *testing.T) {
+		t.Parallel()
+		test(bench{t, storetest.Twice(testkit.Bolt(t, operation.Indexes))})
+	})
 }
 
 func TestRecord_twiceIsOneOperation(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"offrampbot/services/operation"
 	"offrampbot/services/outbox"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -120,4 +121,8 @@ func (h *harness) step() bool {
 func onEngines(t *testing.T, test func(t *testing.T, engine store.Engine)) {
 	t.Helper()
 	testkit.Engines(t, operation.Indexes, test)
+	t.Run("bolt, every transaction twice", func(t *testing.T) {
+		t.Parallel()
+		test(t, storetest.Twice(testkit.Bolt(t, operation.Indexes)))
+	})
 }
