@@ -50,6 +50,7 @@ func (i Identity) Actor() string { return "staff:" + i.ID }
 var Indexes = []store.Index{
 	{Collection: store.Approvals, Name: "open", Fields: []string{"open"}, Unique: true},
 	{Collection: store.Approvals, Name: "state", Fields: []string{"state", "asked_at"}},
+	{Collection: store.Approvals, Name: "asked", Fields: []string{"asked_at"}},
 	{Collection: store.Approvals, Name: "order", Fields: []string{"order", "asked_at"}},
 	{Collection: store.Counters, Name: "answered", Fields: []string{"answered_at"}},
 }

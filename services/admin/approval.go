@@ -154,6 +154,10 @@ func (a *Approval) decidable(d Decision, ttl time.Duration) error {
 	return checkReason(d.Reason)
 }
 
+// MayDecide gives the reason why somebody may not decide an approval, or nil: for whoever has to ask the outside world
+// first. Approve and Reject check it again in their transaction.
+func (s *Service) MayDecide(a *Approval, d Decision) error { return a.decidable(d, s.cfg.ApprovalTTL) }
+
 // Approve marks an open approval as approved, in the transaction that carries it out. When it returns approval_refused
 // because the order has moved on, the caller records that with Refuse in a transaction of its own. Fault codes:
 // approval_unknown, approval_refused, second_person, forbidden, approval_invalid.

@@ -29,7 +29,7 @@ var filters = map[List][]string{
 	Orders:     {"state", "user", "from", "until"},
 	Audit:      {"stream", "actor", "action", "from", "until"},
 	Duplicates: {"from", "until"},
-	Deposits:   {"state", "user", "chain", "from", "until"},
+	Deposits:   {"state", "user", "chain", "suspense", "from", "until"},
 	Ledger:     {"account", "order", "from", "until"},
 	Parked:     {"kind"},
 	Settings:   {},

@@ -29,6 +29,9 @@ type Entry struct {
 	Hash       string            `bson:"hash" json:"hash"`
 }
 
+// DuplicateBlocked is the action of the entry that every refused duplicate of a sale leaves (DESIGN §9, §12).
+const DuplicateBlocked = "duplicate blocked"
+
 // Head is the guard document of a stream: the last entry's number and hash.
 type Head struct {
 	store.Meta `bson:",inline"`

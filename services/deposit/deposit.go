@@ -174,5 +174,8 @@ var Indexes = []store.Index{
 	{Collection: store.Deposits, Name: "open", Fields: []string{"chain", "open"}},
 	{Collection: store.Deposits, Name: "user", Fields: []string{"user", "seen_at"}},
 	{Collection: store.Deposits, Name: "state", Fields: []string{"state", "seen_at"}},
+	{Collection: store.Deposits, Name: "seen", Fields: []string{"seen_at"}},
+	{Collection: store.Deposits, Name: "chain", Fields: []string{"chain", "seen_at"}},
+	{Collection: store.Deposits, Name: "suspense", Fields: []string{"suspense", "seen_at"}}, // only those that are
 	{Collection: store.Deposits, Name: "reason", Fields: []string{"chain", "to", "reason"}},
 }

@@ -74,6 +74,7 @@ var table = []Row{
 	{"approval_unknown", NotFound, 404, "error.approval_unknown", slog.LevelInfo},
 	{"evidence_missing", Conflict, 409, "error.evidence_missing", slog.LevelWarn},
 	{"setting_invalid", Invalid, 422, "error.setting_invalid", slog.LevelInfo},
+	{"redrive_refused", Conflict, 409, "error.redrive_refused", slog.LevelWarn},
 	{"parked_unknown", NotFound, 404, "error.parked_unknown", slog.LevelInfo},
 	{"store_unavailable", Unavailable, 503, "error.try_again", slog.LevelError},
 	{"internal", Internal, 500, "error.internal", slog.LevelError},

@@ -1,0 +1,98 @@
+package story
+
+import (
+	"offrampbot/services/admin"
+	"offrampbot/services/ledger"
+	"offrampbot/services/money"
+	"offrampbot/services/store"
+)
+
+// AccountRow is one account of the ledger in the list of balances.
+type AccountRow struct {
+	Kind      string      `json:"kind"` // user: a guarded document; system: a sum of postings
+	Account   string      `json:"account"`
+	User      string      `json:"user,omitempty"`
+	Asset     string      `json:"asset"`
+	Balance   int64       `json:"balance"` // credits less debits: what we hold is negative, what we owe positive
+	Available money.Micro `json:"available"`
+	Held      money.Micro `json:"held"`
+	Incoming  money.Micro `json:"incoming"`
+	Owed      money.Micro `json:"owed"`
+}
+
+// ledgerList lists balances; with account, order or times it lists postings. q takes the postings of the order, or the
+// accounts of the user, that an id leads to.
+func (s *Story) ledgerList(r store.Reader, a ask) (admin.Page, error) {
+	order := a.Filters["order"]
+	if a.Text != "" || order != "" {
+		text := a.Text
+		if text == "" {
+			text = order
+		}
+		f, err := s.resolve(r, text)
+		switch {
+		case err != nil:
+			return admin.Page{}, err
+		case len(f.orders) > 0:
+			order = f.orders[0]
+		case a.Text != "" && len(f.users) > 0:
+			return userAccounts(r, a, f.users[0])
+		default:
+			return nothing, nil
+		}
+	}
+	switch {
+	case order != "":
+		return page(r, a, source[*ledger.Posting]{
+			query: store.Query{Collection: store.Postings, Index: "order", Equal: []any{order}, From: a.from, Until: a.until},
+			place: func(p *ledger.Posting) []any { return []any{p.Order, p.At} },
+			keep: func(p *ledger.Posting) bool {
+				return a.is("account", p.Debit) || a.is("account", p.Credit)
+			},
+		}, false)
+	case a.Filters["account"] != "":
+		return mergedPage(r, a, []merged{postingsOf(a.Filters["account"], "debit"), postingsOf(a.Filters["account"], "credit")})
+	case a.from != nil || a.until != nil:
+		return page(r, a, source[*ledger.Posting]{
+			query: store.Query{Collection: store.Postings, Index: "at", From: a.from, Until: a.until},
+			place: func(p *ledger.Posting) []any { return []any{p.At} },
+		}, false)
+	default:
+		return accounts(r, a)
+	}
+}
+
+// postingsOf is the scan of the postings that have an account on one side. A posting has it on one side only.
+func postingsOf(account, side string) merged {
+	return merged{
+		q: store.Query{Collection: store.Postings, Index: side, Equal: []any{account}},
+		scan: scanOf(func(p *ledger.Posting) row {
+			return row{at: p.At, id: p.ID, item: p}
+		}),
+	}
+}
+
+// accounts lists the users' accounts by id.
+func accounts(r store.Reader, a ask) (admin.Page, error) {
+	return page(r, a, source[*ledger.Account]{
+		query: store.Query{Collection: store.Accounts, Index: store.ByID},
+		place: func(*ledger.Account) []any { return nil },
+		show:  showAccount,
+	}, true)
+}
+
+// userAccounts lists one user's accounts.
+func userAccounts(r store.Reader, a ask, user string) (admin.Page, error) {
+	return page(r, a, source[*ledger.Account]{
+		query: store.Query{Collection: store.Accounts, Index: "user", Equal: []any{user}},
+		place: func(p *ledger.Account) []any { return []any{p.User} },
+		show:  showAccount,
+	}, true)
+}
+
+func showAccount(p *ledger.Account) any {
+	return AccountRow{
+		Kind: "user", Account: p.ID, User: p.User, Asset: p.Asset, Balance: int64(p.Available + p.Held), Available: p.Available,
+		Held: p.Held, Incoming: p.Incoming, Owed: p.Owed,
+	}
+}
