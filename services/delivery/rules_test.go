@@ -126,7 +126,7 @@ func TestClaim_severalPartitionsAtOnce(t *testing.T) {
 func TestClaim_of8ClaimantsEachReceiptHasOne(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(b bench) {
-		const all = 80
+		const all = 40
 		for n := range all {
 			b.store(message(fmt.Sprint("user-", n), 0))
 		}

@@ -126,7 +126,7 @@ func TestClaim_takesTheOldestDueOfItsKind(t *testing.T) {
 func TestClaim_of8ClaimantsEachOperationHasOne(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(b bench) {
-		const all = 120
+		const all = 48
 		require.NoError(b.t, b.update(func(tx store.Tx) error {
 			for i := range all {
 				if _, err := operation.Record(tx, payout(fmt.Sprintf("payout:%d", i), noon)); err != nil {
