@@ -213,6 +213,8 @@ func testArrays(t *testing.T, e store.Engine) {
 	require.Equal(t, []string{"b", "c", "d", "a"}, pages(t, e, x, 1, cursor))
 	x.Descending = true
 	require.Equal(t, []string{"a", "d", "c", "b"}, pages(t, e, x, 3, cursor))
+	all := store.Query{Collection: items, Index: "tag_count"}
+	require.Equal(t, []string{"b", "c", "d", "a"}, ids(t, e, all), "a document with several elements is one row")
 
 	p := item("p")
 	p.Parts = []Part{{Ref: "one", No: 1}, {Ref: "two", No: 2}}
