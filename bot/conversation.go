@@ -52,6 +52,7 @@ const (
 	SaidUnknown    Said = "unknown"    // text that nobody understands
 	SaidLate       Said = "late"       // a message about money that reached us too late
 	SaidTooMuch    Said = "too much"   // one of very many waiting messages
+	SaidTooFast    Said = "too fast"   // more messages a minute than anybody types
 )
 
 // Sayings lists everything that can be said.
@@ -59,7 +60,7 @@ func Sayings() []Said {
 	return []Said{
 		SaidMenu, SaidHelp, SaidSell, SaidBalance, SaidDeposit, SaidRate, SaidStatus, SaidHistory, SaidCancel, SaidYesCancel,
 		SaidKeep, SaidRenew, SaidSupport, SaidStop, SaidStart, SaidChoice, SaidSignedUp, SaidSold, SaidSensitive, SaidUnreadable,
-		SaidNothing, SaidUnknown, SaidLate, SaidTooMuch,
+		SaidNothing, SaidUnknown, SaidLate, SaidTooMuch, SaidTooFast,
 	}
 }
 
@@ -92,6 +93,7 @@ const (
 	DoUnknown    Topic = "menu, once"
 	DoLate       Topic = "offer to start again"
 	DoTooMuch    Topic = "one reply for many"
+	DoSlowDown   Topic = "ask to slow down, once"
 )
 
 // Rule is one row of the conversation table. Stay keeps the step.
@@ -131,6 +133,7 @@ var everywhere = []Rule{
 	{"", SaidUnknown, DoUnknown, Idle},
 	{"", SaidLate, DoLate, Idle},
 	{"", SaidTooMuch, DoTooMuch, Stay},
+	{"", SaidTooFast, DoSlowDown, Stay},
 }
 
 // strangers are the rules for somebody who has not signed up: everything but help leads to the form.
@@ -143,6 +146,7 @@ var strangers = []Rule{
 	{Stranger, SaidSensitive, DoSensitive, Stay},
 	{Stranger, SaidNothing, DoNothing, Stay},
 	{Stranger, SaidTooMuch, DoTooMuch, Stay},
+	{Stranger, SaidTooFast, DoSlowDown, Stay},
 	{Stranger, SaidSold, DoNothing, Stay},
 }
 

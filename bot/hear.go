@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"strings"
+	"time"
 
 	"offrampbot/commands"
 	"offrampbot/services/delivery"
@@ -20,6 +21,7 @@ type heard struct {
 	reference  string
 	order      string // of a button
 	secret     string // pin or account
+	wait       time.Duration
 }
 
 // reading is one of two meanings of an amount.
@@ -37,6 +39,10 @@ func (t *turn) hear(ctx context.Context) {
 		if delivery.BacklogFrom(ctx).Last {
 			t.heard.said = SaidTooMuch
 		}
+		return
+	}
+	if ok, wait := t.d.Limiter.Allow(ctx, "messages", t.user.ID, t.cfg.Messages); !ok {
+		t.heard = heard{said: SaidTooFast, wait: wait}
 		return
 	}
 	if moneySteps[t.heard.said] && t.at.Sub(t.msg.SentAt) > t.cfg.Stale {

@@ -10,6 +10,7 @@ import (
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
+	"offrampbot/services/ratelimit"
 	"offrampbot/services/setting"
 	"offrampbot/services/store"
 	"offrampbot/services/user"
@@ -63,6 +64,8 @@ func (t *turn) do(ctx context.Context, topic Topic) error {
 		t.ask("bot.stale", nil, button("sell"), button("menu"))
 	case DoTooMuch:
 		t.say("bot.busy", nil)
+	case DoSlowDown:
+		t.slowDown(ctx)
 	}
 	return nil
 }
@@ -108,6 +111,13 @@ func (t *turn) once(key string) {
 	}
 	t.draft.Misses = 1
 	t.say(key, nil)
+}
+
+// slowDown asks once a minute; the messages between are read and not answered.
+func (t *turn) slowDown(ctx context.Context) {
+	if ok, _ := t.d.Limiter.Allow(ctx, "slow-down", t.user.ID, ratelimit.Limit{Rate: 1, Burst: 1, Period: time.Minute}); ok {
+		t.say("bot.limited", map[string]string{"seconds": strconv.Itoa(max(1, int(t.heard.wait/time.Second)))})
+	}
 }
 
 func firstName(name string) string {

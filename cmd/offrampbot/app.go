@@ -22,6 +22,7 @@ import (
 	"offrampbot/services/guard"
 	"offrampbot/services/ids"
 	"offrampbot/services/inbox"
+	"offrampbot/services/lock"
 	"offrampbot/services/obs"
 	"offrampbot/services/offramp"
 	"offrampbot/services/payout"
@@ -55,6 +56,7 @@ type app struct {
 	orders   *offramp.Service
 	guard    *guard.Guard
 	limiter  *ratelimit.Limiter
+	locker   *lock.Locker
 	staff    *admin.Service
 	inbox    *inbox.Inbox
 	sender   *whatsapp.Sender
@@ -157,6 +159,9 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 		}
 	}
 	if a.redis, err = newRedis(url); err != nil {
+		return err
+	}
+	if a.locker, err = lock.New(a.redis, lock.Config{}); err != nil {
 		return err
 	}
 	a.limiter, err = ratelimit.New(ratelimit.Deps{Client: a.redis, Now: now, Log: a.log}, ratelimit.Config{})

@@ -53,7 +53,7 @@ func (a *app) openInbox() error {
 	w, err := inbox.NewWorker(inbox.Deps{
 		Engine: a.db, Sealer: a.sealer, Metrics: inboxMetrics{a.metrics}, Log: a.log, Now: now,
 		Handlers: map[delivery.Source]inbox.Handler{
-			delivery.Message: inbox.HandlerFunc(a.bot.Handle),
+			delivery.Message: a.lockedMessages(inbox.HandlerFunc(a.bot.Handle)),
 			delivery.Status:  statuses{a},
 			delivery.Account: accounts{a},
 			delivery.Payout:  payoutCallbacks{a},
@@ -71,9 +71,9 @@ func (a *app) openOutbox() error {
 		concurrency int
 		ordered     bool
 	}{
-		{operation.StartExchange, a.orders.Exchange, a.orders, 8, false},
-		{operation.Payout, a.orders.Payout, a.orders, 8, false},
-		{operation.LookUp, a.orders.LookUp, nil, 8, false},
+		{operation.StartExchange, a.lockedOrder(a.orders.Exchange), a.orders, 8, false},
+		{operation.Payout, a.lockedOrder(a.orders.Payout), a.orders, 8, false},
+		{operation.LookUp, a.lockedOrder(a.orders.LookUp), nil, 8, false},
 		{operation.Notify, a.sender.Handle, nil, 16, true},
 		{operation.Alert, a.alert, nil, 2, false},
 	} {

@@ -109,6 +109,9 @@ func Apply(o *Order, e Occurrence, f Facts, p Policy) (*Change, error) {
 	if e.On == QuoteRenewed {
 		c.Order.takeQuote(e.Quote)
 	}
+	if e.On == Placed || e.On == QuoteRenewed {
+		c.Order.WaitingUntil, c.Order.DepositUntil = e.At.Add(p.DepositWindow), e.At.Add(p.ConfirmWindow)
+	}
 	b := builder{Change: c, before: o, e: e, f: f, p: p,
 		steps: &ledger.Steps{Account: c.Account, At: e.At}}
 	for _, effect := range row.Effects {

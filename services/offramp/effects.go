@@ -45,7 +45,9 @@ func (b *builder) do(effect Effect) error {
 	case Freeze:
 		b.Change.Freeze = "a payment contradicts order " + b.Order.Reference
 	case Slip:
-		b.insert(b.message(b.next("slip"), slipMessage(b.Order)))
+		op := b.message(b.next("slip"), slipMessage(b.Order))
+		op.Lane += ":slip" // a picture that cannot be drawn never holds messages up
+		b.insert(op)
 	case Notify, NotifyOnChange:
 		b.notify(effect)
 	case Alert:

@@ -136,9 +136,6 @@ func reasonOf(e Occurrence) string {
 // between waiting and deposit (rule 5).
 func (b *builder) timers() {
 	o, at := b.Order, b.e.At
-	if b.e.On == Placed || b.e.On == QuoteRenewed {
-		o.WaitingUntil, o.DepositUntil = at.Add(b.p.DepositWindow), at.Add(b.p.ConfirmWindow)
-	}
 	switch {
 	case o.State == Waiting:
 		o.due(o.WaitingUntil, WindowElapsed)

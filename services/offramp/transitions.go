@@ -74,7 +74,7 @@ var transitions = expand(slices.Concat(
 		{in(Sending), OnPayout, OperationParked, Unclear, by(ByWorker), when(CurrentAttempt, WasCalled, NoCallInFlight), then(LookUp, Alert)},
 
 		{in(Sending), OnPayout, PayoutAccepted, Sending, by(ByProvider), when(CurrentAttempt), then(LookUp)},
-		{in(Sending, Unclear), OnPayout, PayoutPaid, Success, by(ByProvider, ByLookUp), when(CurrentAttempt), then(PostPayout, Slip, Notify, Watch)},
+		{in(Sending, Unclear), OnPayout, PayoutPaid, Success, by(ByProvider, ByLookUp), when(CurrentAttempt), then(PostPayout, Notify, Slip, Watch)},
 		{in(Sending, Unclear), OnPayout, PayoutFailed, Sending, by(ByProvider, ByLookUp), when(CurrentAttempt, MayRetry), then(StartPayout)},
 		{in(Sending, Unclear), OnPayout, PayoutFailed, Failed, by(ByProvider, ByLookUp), when(CurrentAttempt, MayNotRetry), then(VoidHold, Notify)},
 		{in(Sending), OnPayout, OutcomeUnknown, Unclear, by(ByWorker), when(CurrentAttempt), then(LookUp, Notify)},
@@ -87,7 +87,7 @@ var transitions = expand(slices.Concat(
 
 		{in(Unclear), OnAny, LookupExhausted, Review, by(ByTimer), when(TimeIsDue, NoCallInFlight, VisibilityElapsed), then(Alert)},
 
-		{in(Review), OnPayout, PayoutPaid, Success, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(PostPayout, Slip, Notify, Watch)},
+		{in(Review), OnPayout, PayoutPaid, Success, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(PostPayout, Notify, Slip, Watch)},
 		{in(Review), OnPayout, PayoutFailed, Failed, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(VoidHold, Notify)},
 		{in(Review), OnExchange, ExchangeDone, Review, by(ByLookUp), when(CurrentAttempt), then(PostExchange, Alert)},
 		{in(Review), OnExchange, ExchangeFailed, Failed, by(ByLookUp), when(CurrentAttempt), then(VoidHold, Notify)},
@@ -95,8 +95,8 @@ var transitions = expand(slices.Concat(
 		{in(Review), OnExchange, AdminResumed, Exchange, by(ByTwoAdmins), when(NoShortfall, UnknownToVenue), then(RearmExchange)},
 		{in(Review), OnNone, AdminResumed, Sending, by(ByTwoAdmins), when(NoShortfall, NoOlderPaid), then(RearmPayout)},
 		{in(Review), OnPayout, AdminResumed, Unclear, by(ByTwoAdmins), when(NoShortfall, NoOlderPaid), then(LookUp)},
-		{in(Review), OnPayout, AdminSettled, Success, by(ByTwoAdmins), when(ProvenPaid), then(PostPayout, Slip, Notify, Watch)},
-		{in(Review), OnNone, AdminSettled, Success, by(ByTwoAdmins), when(OlderPaid, ProvenPaid), then(PostPayout, Slip, Notify, Watch)},
+		{in(Review), OnPayout, AdminSettled, Success, by(ByTwoAdmins), when(ProvenPaid), then(PostPayout, Notify, Slip, Watch)},
+		{in(Review), OnNone, AdminSettled, Success, by(ByTwoAdmins), when(OlderPaid, ProvenPaid), then(PostPayout, Notify, Slip, Watch)},
 		{in(Review), OnAny, AdminReleased, Failed, by(ByTwoAdmins), when(ProvenNotPaid, NoOlderPaid), then(VoidHold, Notify)},
 
 		{in(Sending, Unclear, Review), OnPayout, PayoutPaid, Review, by(ByLookUp), when(OlderAttempt, FreshLookUp, NotYetBooked), then(Supersede, Alert)},

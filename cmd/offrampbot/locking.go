@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"offrampbot/services/delivery"
+	"offrampbot/services/inbox"
+	"offrampbot/services/lock"
+	"offrampbot/services/operation"
+	"offrampbot/services/outbox"
+)
+
+// The lock keeps two processes from doing one person's or one order's work at the same moment. It only saves work: what
+// must not happen twice is refused by the store, so a Redis that is down is no reason to wait (DESIGN §9).
+
+// lockedMessages serialises one person's messages over all processes.
+func (a *app) lockedMessages(next inbox.Handler) inbox.Handler {
+	return inbox.HandlerFunc(func(ctx context.Context, r *delivery.Receipt, body []byte) error {
+		return a.locked(ctx, "person:"+r.Partition, func(ctx context.Context) error { return next.Handle(ctx, r, body) })
+	})
+}
+
+// lockedOrder serialises the workers of one order over all processes.
+func (a *app) lockedOrder(next outbox.HandlerFunc) outbox.HandlerFunc {
+	return func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+		return a.locked(ctx, "order:"+op.Order, func(ctx context.Context) error { return next(ctx, op, lease) })
+	}
+}
+
+// locked runs fn under a lock. Held elsewhere means: not now. A Redis that does not answer means: without the lock.
+func (a *app) locked(ctx context.Context, key string, fn func(ctx context.Context) error) error {
+	ran := false
+	err := a.locker.Do(ctx, key, func(ctx context.Context) error {
+		ran = true
+		return fn(ctx)
+	})
+	if ran || errors.Is(err, lock.ErrHeld) {
+		return err
+	}
+	return fn(ctx)
+}
