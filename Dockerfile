@@ -1,0 +1,23 @@
+# syntax=docker/dockerfile:1
+# The image holds one static binary, certificates and nothing else. It runs as nobody and needs no writable file system
+# but the volume of the embedded store, which production does not use.
+FROM golang:1.27.3-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG VERSION=unknown
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -trimpath -tags nomsgpack,timetzdata \
+    -ldflags "-s -w -X main.version=${VERSION}" -o /offrampbot ./cmd/offrampbot
+RUN mkdir -p /empty/data
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /offrampbot /offrampbot
+COPY --from=build --chown=65532:65532 /empty/data /data
+USER 65532:65532
+ENV DATA_DIR=/data
+EXPOSE 8080
+ENTRYPOINT ["/offrampbot"]
+CMD ["serve"]
