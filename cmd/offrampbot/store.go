@@ -64,6 +64,17 @@ type stamp struct {
 
 const stampID = "environment"
 
+// fits refuses a database of another world or wallet.
+func (s stamp) fits(cfg *config.Config, wallet string) error {
+	if s.Environment != string(cfg.App.Env) {
+		return fmt.Errorf("the database belongs to APP_ENV=%s, this process runs as %s: use another database", s.Environment, cfg.App.Env)
+	}
+	if s.Wallet != wallet {
+		return errors.New("WALLET_XPUB is not the one this database was started with: deposits would go to addresses nobody watches")
+	}
+	return nil
+}
+
 // prepare makes an empty database ready, and refuses one that belongs to another world or wallet, or whose indexes are
 // not those of this release (DESIGN §5, §13).
 func prepare(ctx context.Context, db database, cfg *config.Config, wallet string) error {
@@ -88,11 +99,8 @@ func prepare(ctx context.Context, db database, cfg *config.Config, wallet string
 	} else if err != nil {
 		return fmt.Errorf("read the database's stamp: %w", err)
 	}
-	if s.Environment != string(cfg.App.Env) {
-		return fmt.Errorf("the database belongs to APP_ENV=%s, this process runs as %s: use another database", s.Environment, cfg.App.Env)
-	}
-	if s.Wallet != wallet {
-		return errors.New("WALLET_XPUB is not the one this database was started with: deposits would go to addresses nobody watches")
+	if err := s.fits(cfg, wallet); err != nil {
+		return err
 	}
 	differences, err := db.CompareIndexes(ctx)
 	if err != nil {
