@@ -1,5 +1,7 @@
 package whatsapp
 
+import "strings"
+
 // address fills the one pair of fields that says whom a message is for. It is the only place that does (P35): a phone
 // goes to `to` with a plus, without which the country of our own number may be put before it; a scoped id goes to
 // `recipient`, because in `to` it is answered with 200 and dropped (P32, P33).
@@ -37,7 +39,7 @@ func (o Outgoing) payload() (*payload, error) {
 func (o Outgoing) fill(p *payload) error {
 	switch o.Type {
 	case TypeText:
-		if o.Body == "" {
+		if strings.TrimSpace(o.Body) == "" {
 			return malformed("text without a body")
 		}
 		p.Type, p.Text = "text", &payloadText{Body: fit(o.Body, maxTextBody)}
@@ -77,14 +79,14 @@ func (o Outgoing) fillTemplate(p *payload) error {
 }
 
 func (o Outgoing) fillInteractive(p *payload) error {
-	if o.Body == "" {
+	if strings.TrimSpace(o.Body) == "" {
 		return malformed("%s without a body", o.Type)
 	}
 	i := &interactive{Body: interactiveText{Text: fit(o.Body, maxInteractive)}}
-	if o.Header != "" {
+	if oneLine(o.Header) != "" {
 		i.Header = &interactiveText{Type: "text", Text: fit(oneLine(o.Header), maxHeader)}
 	}
-	if o.Footer != "" {
+	if oneLine(o.Footer) != "" {
 		i.Footer = &interactiveText{Text: fit(oneLine(o.Footer), maxFooter)}
 	}
 	p.Type, p.Interactive = "interactive", i

@@ -135,6 +135,7 @@ func TestOutgoing_refuses(t *testing.T) {
 		{"a phone with a plus", Outgoing{To: Recipient{Phone: "+2348030000001"}, Type: TypeText, Body: "x"}},
 		{"no type", Outgoing{To: byPhone, Body: "x"}},
 		{"an empty text", Outgoing{To: byPhone, Type: TypeText}},
+		{"a text of spaces", Outgoing{To: byPhone, Type: TypeText, Body: " \n"}},
 		{"an image without media", Outgoing{To: byPhone, Type: TypeImage}},
 		{"a template without language", Outgoing{To: byPhone, Type: TypeTemplate, Template: &OutgoingTemplate{Name: "x"}}},
 		{"callback data that is cut on the way back", Outgoing{To: byPhone, Type: TypeText, Body: "x", CallbackData: strings.Repeat("x", 513)}},
@@ -205,7 +206,7 @@ func TestFit_neverTooLongAlwaysAPrefix(t *testing.T) {
 func TestOutgoing_anyButtonsStayWithinLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		out := Outgoing{To: byPhone, Type: TypeButtons, Body: rapid.StringN(1, -1, -1).Draw(t, "body")}
+		out := Outgoing{To: byPhone, Type: TypeButtons, Body: "x" + rapid.String().Draw(t, "body")}
 		for i := range rapid.IntRange(1, 3).Draw(t, "n") {
 			title := rapid.SampledFrom([]string{"Confirm", "A title that is much too long", "👍👍👍👍👍👍👍👍👍👍👍👍"}).Draw(t, "title")
 			out.Buttons = append(out.Buttons, OutgoingButton{ID: string(rune('a' + i)), Title: title})

@@ -135,11 +135,20 @@ type harness struct {
 	owners   int
 }
 
+// senderIndexes are those of what the sender reads.
+func senderIndexes() []store.Index {
+	return append(append([]store.Index(nil), operation.Indexes...), user.Indexes...)
+}
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	indexes := append(append([]store.Index(nil), operation.Indexes...), user.Indexes...)
+	return newHarnessOn(t, testkit.Bolt(t, senderIndexes()))
+}
+
+func newHarnessOn(t *testing.T, engine store.Engine) *harness {
+	t.Helper()
 	h := &harness{
-		t: t, engine: &twice{Engine: testkit.Bolt(t, indexes)}, clock: testkit.Noon(), meta: &fakeMeta{},
+		t: t, engine: &twice{Engine: engine}, clock: testkit.Noon(), meta: &fakeMeta{},
 		pacer: &fakePacer{}, pictures: &fakePictures{}, left: time.Minute,
 	}
 	sender, err := NewSender(h.deps(), SenderConfig{

@@ -136,6 +136,7 @@ func TestSender_anUploadOfUnknownOutcomeIsJustRepeated(t *testing.T) {
 	h.run()
 	require.Empty(t, h.meta.sent)
 	require.Equal(t, operation.Pending, h.op("n1").State)
+	require.LessOrEqual(t, h.dueIn("n1"), 3*time.Second)
 	h.meta.uploadFunc = nil
 	h.clock.Advance(time.Minute)
 	h.run()

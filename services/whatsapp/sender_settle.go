@@ -150,9 +150,7 @@ func (h *handling) sent(ctx context.Context, result SendResult) error {
 		if !mine || op.State != operation.Called {
 			return nil // a status has closed it, or somebody sends it again: the link tells the story
 		}
-		if op.Wamid == "" {
-			op.Wamid, op.Status = result.Wamid, StatusAccepted
-		}
+		op.Wamid, op.Status = result.Wamid, StatusAccepted
 		return operation.Finish(tx, op, OutcomeSent, now)
 	})
 	if err != nil {

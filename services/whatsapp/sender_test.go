@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ func TestSender_sendsAndStoresTheMessageID(t *testing.T) {
 	require.Equal(t, StatusAccepted, op.Status)
 	require.Equal(t, 1, op.Calls)
 	h.wantApplied(StatusApplied, Status{Wamid: "wamid.S1", Name: StatusDelivered})
+	h.wantApplied(StatusNotNewer, Status{Wamid: "wamid.S1", Name: StatusDelivered})
+	h.wantApplied(StatusNotNewer, Status{Wamid: "wamid.S1", Name: "deleted"})
 }
 
 func TestSender_aPersonWithoutANumberIsReachedByScopedID(t *testing.T) {
@@ -357,4 +360,20 @@ func TestNewSender_refusesMissingParts(t *testing.T) {
 	}
 	_, err := NewSender(h.deps(), SenderConfig{MaxSends: -1})
 	require.Error(t, err)
+}
+
+func TestSender_theEndOfTheContextDoesNotLoseTheReply(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.record("n1", "ada", text("hi"))
+	op, err := operation.Claim(t.Context(), h.engine, operation.Notify, "w1", 30*time.Second, h.clock.Now())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(operation.WithLeft(t.Context(), func() time.Duration { return time.Minute }))
+	h.meta.sendFunc = func(Outgoing) (SendResult, error) {
+		cancel() // the process stops, or the lease is lost
+		return SendResult{Wamid: "wamid.Y"}, nil
+	}
+	require.NoError(t, h.sender.Handle(ctx, op, *op.Lease))
+	require.Equal(t, operation.Done, h.op("n1").State)
+	require.Equal(t, "wamid.Y", h.op("n1").Wamid)
 }
