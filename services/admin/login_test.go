@@ -174,7 +174,7 @@ func TestLogin_parallelGuessesAreCountedBeforeTheyAreCompared(t *testing.T) {
 		h := newHarness(t, engine, Config{})
 		h.staff("op@example.com", Operator)
 		var wait sync.WaitGroup
-		for range 40 {
+		for range 12 {
 			wait.Go(func() { _, _ = h.Login(t.Context(), "op@example.com", "wrong password", "000000") })
 		}
 		wait.Wait()
@@ -198,7 +198,7 @@ func TestLogin_oneCodeLetsOneOfManyIn(t *testing.T) {
 		code := h.code()
 		var in atomic.Int32
 		var wait sync.WaitGroup
-		for range 10 {
+		for range 6 {
 			wait.Go(func() {
 				if _, err := h.Login(t.Context(), "op@example.com", password, code); err == nil {
 					in.Add(1)
