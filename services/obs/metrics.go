@@ -146,10 +146,17 @@ func (m *Metrics) Cleanup() { m.cleanups.Inc() }
 // Alert counts an alert.
 func (m *Metrics) Alert(kind string) { m.alerts.WithLabelValues(m.bounds.of("kind", kind)).Inc() }
 
-// Delivery counts a delivery; outcome is "new", "duplicate", "parked" or "refused".
+// Delivery counts a delivery; outcome is "new", "duplicate", "parked", "conflict", "refused", or how an
+// event was applied.
 func (m *Metrics) Delivery(source, outcome string) {
 	m.deliveries.WithLabelValues(m.bounds.of("source", source), m.bounds.of("outcome", outcome)).Inc()
 }
+
+// DeliveryConflict counts a delivery whose id is known with another fingerprint (R18).
+func (m *Metrics) DeliveryConflict(source string) { m.Delivery(source, "conflict") }
+
+// DeliveryParked counts a receipt that a worker set aside.
+func (m *Metrics) DeliveryParked(source string) { m.Delivery(source, "parked") }
 
 // InboxAge sets the age of the oldest waiting receipt; zero when none waits.
 func (m *Metrics) InboxAge(age time.Duration) { m.inboxAge.Set(max(age, 0).Seconds()) }

@@ -93,6 +93,8 @@ func TestMetrics_haveTheNamesOfTheDesign(t *testing.T) {
 	m.Cleanup()
 	m.Alert("double_pay")
 	m.Delivery("message", "new")
+	m.DeliveryConflict("payout")
+	m.DeliveryParked("message")
 	m.InboxAge(time.Second)
 	m.InboxReceipts("received", 2)
 	m.OutboxOperations("payout", "pending", 3)
@@ -116,6 +118,7 @@ func TestMetrics_haveTheNamesOfTheDesign(t *testing.T) {
 		`offramp_duplicates_blocked_total{channel="flow"} 1`, `offramp_duplicate_interval_seconds_count 2`,
 		`offramp_guard_expired_total 1`, `offramp_cleanup_total 1`, `offramp_alerts_total{kind="double_pay"} 1`,
 		`offramp_deliveries_total{outcome="new",source="message"} 1`, `offramp_inbox_oldest_waiting_seconds 1`,
+		`offramp_deliveries_total{outcome="conflict",source="payout"} 1`,
 		`offramp_outbox_operations{kind="payout",state="pending"} 3`, `offramp_orders{state="sending"} 4`,
 		`offramp_worker_steps_total{result="idle",worker="payout"} 1`, `offramp_chain_lag_blocks{chain="base"} 10`,
 		`offramp_http_request_seconds_count{method="POST",route="/webhooks/payouts/:provider",status="200"} 1`,
