@@ -1,6 +1,7 @@
 package chaintest_test
 
 import (
+	"context"
 	"math/big"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"offrampbot/services/deposit"
 	"offrampbot/services/deposit/chaintest"
+	"offrampbot/services/store"
 )
 
 // The gaps G1–G17 of the source's watcher, each by name; what they ask for stands in the reference.
@@ -342,6 +344,34 @@ func TestG13_aWatcherThatWasOvertakenCommitsNoCursor(t *testing.T) {
 	require.Equal(t, r.Chain.Height(), r.Cursor().Height)
 	require.Greater(t, r.Cursor().Height, height)
 	r.WantSteps(tx, "credit")
+}
+
+func TestG13_theLeaseIsTheFenceOfTheCommitEvenWhenClocksAreWrong(t *testing.T) {
+	t.Parallel()
+	r := chaintest.NewRig(t)
+	tx := r.Pay(chaintest.USDT, chaintest.Alice, 10)
+	r.Chain.Mine(3)
+	height := r.Cursor().Height
+	stolen := false
+	r.Chain.OnCall(func(method string) {
+		if method != "Receipt" || stolen {
+			return
+		}
+		stolen = true // by a process whose clock runs ahead; ours says that the lease is good
+		require.NoError(t, r.Engine.Update(t.Context(), func(_ context.Context, tx store.Tx) error {
+			var l deposit.Lease
+			if err := tx.Get(store.Leases, deposit.LeaseID("testnet"), &l); err != nil {
+				return err
+			}
+			l.Owner = "another"
+			return tx.Replace(store.Leases, &l)
+		}))
+	})
+	_, err := r.Watcher.Step(t.Context())
+	require.ErrorContains(t, err, "lease lost")
+	require.True(t, stolen)
+	require.Equal(t, height, r.Cursor().Height)
+	r.WantSteps(tx, "credit") // facts need no lease: they are the same whoever commits them
 }
 
 func TestG14_rangesAreReadInChunksWithoutAGapAndHealthTells(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"offrampbot/services/deposit"
 	"offrampbot/services/deposit/chaintest"
 	"offrampbot/services/store"
+	"offrampbot/services/testkit"
 )
 
 func TestWatcher_followsADepositThroughItsLife(t *testing.T) {
@@ -498,4 +499,50 @@ func (c *crashing) Update(ctx context.Context, fn func(ctx context.Context, tx s
 		return errCrash
 	}
 	return err
+}
+
+func TestWatcher_worksTheSameOnBothEngines(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, chaintest.Indexes(), func(t *testing.T, engine store.Engine) {
+		r := chaintest.NewRig(t, func(r *chaintest.Rig) { r.Engine, r.Books = engine, chaintest.NewBooks(engine) })
+		kept, gone := r.Pay(chaintest.USDT, chaintest.Alice, 10), r.Pay(chaintest.USDT, chaintest.Bob, 20)
+		spam := r.Pay(chaintest.Fake, chaintest.Alice, 1)
+		r.Mine(4)
+		r.Chain.Reorg(4, gone)
+		r.Settle()
+		r.Restart("second")
+		r.Mine(4)
+		r.Settle()
+		r.WantSteps(kept, "credit", "reverse", "credit")
+		r.WantSteps(gone, "credit", "reverse")
+		r.WantState(spam, deposit.Parked)
+		r.Mine(12)
+		r.Settle()
+		r.WantState(kept, deposit.Settled)
+		require.Equal(t, r.Chain.Height(), r.Cursor().Height)
+
+		// Two processes at once: one leads, and both together book once.
+		tx := r.Pay(chaintest.USDT, chaintest.Alice, 5)
+		r.Chain.Mine(3)
+		r.Clock.Advance(time.Minute)
+		watchers := []*deposit.Watcher{r.NewWatcher("a"), r.NewWatcher("b"), r.NewWatcher("c")}
+		results := make(chan error, len(watchers))
+		for _, w := range watchers {
+			go func() {
+				_, err := w.Step(t.Context())
+				results <- err
+			}()
+		}
+		for range watchers {
+			require.NoError(t, <-results)
+		}
+		leading := 0
+		for _, w := range watchers {
+			if w.Health().Leading {
+				leading++
+			}
+		}
+		require.Equal(t, 1, leading)
+		r.WantSteps(tx, "credit")
+	})
 }
