@@ -14,6 +14,7 @@ import (
 	"offrampbot/services/money"
 	"offrampbot/services/setting"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -77,7 +78,14 @@ func TestDesk_isAVenue(t *testing.T) {
 		t.Parallel()
 		exchangetest.Run(t, func(t *testing.T) exchangetest.Harness {
 			t.Helper()
-			return harness(testkit.Bolt(t, audit.Indexes))(t)
+			return harness(storetest.Twice(testkit.Bolt(t, audit.Indexes)))(t)
+		})
+	})
+	t.Run("mongo", func(t *testing.T) {
+		t.Parallel()
+		exchangetest.Run(t, func(t *testing.T) exchangetest.Harness {
+			t.Helper()
+			return harness(storetest.Twice(testkit.OpenMongo(t, audit.Indexes)))(t)
 		})
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"offrampbot/services/limits"
 	"offrampbot/services/money"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -173,7 +174,7 @@ func TestSave_letsOnlyTheSalesWithinTheLimitWinARace(t *testing.T) {
 		const racers = 20
 		results := make(chan error, racers)
 		for i := range racers {
-			go func() { results <- place(t.Context(), engine, fmt.Sprint("order-", i)) }()
+			go func() { results <- place(t.Context(), storetest.Twice(engine), fmt.Sprint("order-", i)) }()
 		}
 		placed := 0
 		for range racers {
@@ -194,8 +195,9 @@ func TestSave_letsOnlyTheSalesWithinTheLimitWinARace(t *testing.T) {
 
 // place adds a sale of 100 as an order would, until it is not told that the document has moved on.
 func place(ctx context.Context, engine store.Engine, order string) error {
-	for {
-		err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+	var err error
+	for range 1000 {
+		err = engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 			d, err := limits.Load(tx, "u_1")
 			if err != nil {
 				return err
@@ -212,6 +214,7 @@ func place(ctx context.Context, engine store.Engine, order string) error {
 			return err
 		}
 	}
+	return err
 }
 
 func TestTouch_raisesTheRevisionOfTheGuard(t *testing.T) {

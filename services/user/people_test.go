@@ -2,7 +2,6 @@ package user_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -216,11 +215,10 @@ func TestSignUp_allotsEachAddressOnce(t *testing.T) {
 		results := make(chan error, len(people))
 		for _, id := range people {
 			go func() {
-				_, err := h.users.SignUp(t.Context(), id, "Ada Obi", rightPIN)
-				for errors.Is(err, store.ErrStale) || store.IsDuplicate(err) {
-					_, err = h.users.SignUp(t.Context(), id, "Ada Obi", rightPIN)
-				}
-				results <- err
+				results <- again(func() error {
+					_, err := h.users.SignUp(t.Context(), id, "Ada Obi", rightPIN)
+					return err
+				})
 			}()
 		}
 		for range people {
