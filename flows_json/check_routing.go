@@ -26,15 +26,26 @@ func (c *checker) routing(model *node) {
 			c.at(model, "routing", "screen %s is not listed", s.id)
 		}
 	}
-	entry := false
-	for _, s := range c.order {
-		entry = entry || !inbound[s.id]
-	}
-	if !entry {
-		c.at(model, "routing-entry", "every screen is behind another; there is none to begin with")
-	}
+	c.entry(model, inbound)
 	c.cycles(model)
 	c.ends(model)
+}
+
+// entry checks that there is one screen to begin with. Meta takes several; ours would be one that nobody ever reaches.
+func (c *checker) entry(model *node, inbound map[string]bool) {
+	first := ""
+	for _, s := range c.order {
+		switch {
+		case s.id == "" || inbound[s.id]:
+		case first == "":
+			first = s.id
+		default:
+			c.at(s.node, "routing-orphan", "nothing leads to %s, and %s is the beginning", s.id, first)
+		}
+	}
+	if first == "" {
+		c.at(model, "routing-entry", "every screen is behind another; there is none to begin with")
+	}
 }
 
 // branches checks the screens that may follow one screen.

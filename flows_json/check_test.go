@@ -68,6 +68,7 @@ func TestCheck_findsEachMutation(t *testing.T) {
 		{"routing-self", "a way to itself", reviewRoute, `"OFFRAMP_FIAT_REVIEW": ["OFFRAMP_FIAT_REVIEW", "OFFRAMP_CRYPTO_REVIEW", "OFFRAMP_REFUSED"]`},
 		{"routing-cycle", "a way back", reviewRoute, `"OFFRAMP_FIAT_REVIEW": ["OFFRAMP_CRYPTO_REVIEW", "OFFRAMP_DETAILS"]`},
 		{"routing-entry", "nowhere to begin", `"OFFRAMP_SUCCESS": []`, `"OFFRAMP_SUCCESS": ["OFFRAMP_DETAILS"]`},
+		{"routing-orphan", "a screen that nothing leads to", `"OFFRAMP_CHECKING", "OFFRAMP_REFUSED"]`, `"OFFRAMP_REFUSED"]`},
 		{"routing-end", "a path that ends nowhere", `"title": "We are checking",
       "terminal": true,`, `"title": "We are checking",
       "terminal": false,`},
