@@ -255,6 +255,7 @@ func policyOf(t config.Times, storeTimeout time.Duration) offramp.Policy {
 func (a *app) openChat(context.Context, tune) error {
 	client, err := whatsapp.New(transport(), whatsapp.Config{
 		GraphURL: a.cfg.WhatsApp.GraphURL, PhoneNumberID: a.cfg.WhatsApp.PhoneNumberID, Token: a.cfg.WhatsApp.AccessToken.Reveal(),
+		Timeout: min(a.cfg.Times.ProviderTimeout, 10*time.Second), // a call and its commit must fit into a lease
 	})
 	if err != nil {
 		return err
