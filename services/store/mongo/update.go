@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"offrampbot/services/point"
 	"offrampbot/services/store"
@@ -20,7 +21,7 @@ const (
 	maxAttempts  = 100 // of one Update; the deadline usually ends it earlier
 	maxCommits   = 10  // of one attempt whose outcome stays unknown
 	firstBackoff = 2 * time.Millisecond
-	lastBackoff  = 50 * time.Millisecond
+	lastBackoff  = 100 * time.Millisecond
 )
 
 // errAgain marks an attempt that the server aborted for a reason that may have passed: a conflict, a new primary.
@@ -74,8 +75,9 @@ func pause(ctx context.Context, n int) bool {
 
 // attempt runs fn in one transaction and commits it. The transaction begins on the server with fn's first call.
 func (e *Engine) attempt(ctx context.Context, session *driver.Session, fn func(context.Context, store.Tx) error) (err error) {
+	concern := *e.durable
 	err = session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot()).
-		SetWriteConcern(e.durable).SetReadPreference(readpref.Primary()))
+		SetWriteConcern(&concern).SetReadPreference(readpref.Primary()))
 	if err != nil {
 		return fmt.Errorf("start transaction: %w", err)
 	}
@@ -83,7 +85,7 @@ func (e *Engine) attempt(ctx context.Context, session *driver.Session, fn func(c
 	committing := false
 	defer func() { // also when fn panics
 		if !committing {
-			abort(ctx, session)
+			abort(ctx, session, &concern)
 		}
 		if !committing || err != nil {
 			t.revisions.Restore()
@@ -110,7 +112,11 @@ func (e *Engine) attempt(ctx context.Context, session *driver.Session, fn func(c
 	return e.commit(ctx, session, t)
 }
 
-func abort(ctx context.Context, session *driver.Session) {
+// abort ends a transaction that will not be committed. There is nothing to make durable, and to wait for a majority and
+// the journal would cost each retry after a conflict as much as a commit; the driver sends the concern that the
+// transaction was started with, so that one is relaxed.
+func abort(ctx context.Context, session *driver.Session, concern *writeconcern.WriteConcern) {
+	concern.W, concern.Journal = 1, nil
 	ctx, cancel := cleanUp(ctx)
 	defer cancel()
 	// An abort that does not arrive is made up for by the server, which ends idle transactions itself.

@@ -63,6 +63,13 @@ func TestUpdate_sendsSnapshotMajorityAndJournal(t *testing.T) {
 	names, _ = commands()
 	require.Empty(t, names, "a transaction begins with its first call")
 
+	require.Error(t, insert(t, e, a("a")))
+	names, all = commands()
+	require.Equal(t, []string{"insert", "abortTransaction"}, names)
+	require.Equal(t, int64(1), all[1].Lookup("writeConcern", "w").AsInt64(), "an abort waits for nobody")
+	_, err := all[1].LookupErr("writeConcern", "j")
+	require.Error(t, err)
+
 	require.NoError(t, e.View(t.Context(), func(_ context.Context, r store.Reader) error {
 		if err := r.Get(things, "a", &thing{}); err != nil {
 			return err
@@ -74,7 +81,7 @@ func TestUpdate_sendsSnapshotMajorityAndJournal(t *testing.T) {
 	require.Equal(t, []string{"find", "find"}, names)
 	require.Equal(t, "snapshot", all[0].Lookup("readConcern", "level").StringValue())
 	require.Equal(t, "snapshot", all[1].Lookup("readConcern", "level").StringValue())
-	_, err := all[1].LookupErr("readConcern", "atClusterTime")
+	_, err = all[1].LookupErr("readConcern", "atClusterTime")
 	require.NoError(t, err, "the second read is of the first one's moment")
 
 	_, err = e.Append(t.Context(), things, []store.Document{a("c"), a("d"), a("c")})
