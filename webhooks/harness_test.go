@@ -249,3 +249,12 @@ func (h *harness) wantRefusal(w *httptest.ResponseRecorder, status int, code str
 	require.NotContains(h, got["message"], "⟦")
 	require.Len(h, got, 2)
 }
+
+// slowReads answers every question by waiting.
+type slowReads func(ctx context.Context) error
+
+func (f slowReads) List(ctx context.Context, _ admin.List, _ admin.Query) (admin.Page, error) {
+	return admin.Page{}, f(ctx)
+}
+
+func (f slowReads) Order(ctx context.Context, _ string) (any, error) { return nil, f(ctx) }
