@@ -10,6 +10,7 @@ import (
 	"offrampbot/services/assets"
 	"offrampbot/services/audit"
 	"offrampbot/services/deposit"
+	"offrampbot/services/figures"
 	"offrampbot/services/ledger"
 	"offrampbot/services/offramp"
 	"offrampbot/services/store"
@@ -18,7 +19,7 @@ import (
 // Difference is one thing that does not hold.
 type Difference struct {
 	ID   string `json:"id"`   // the document's _id
-	Rule string `json:"rule"` // I1 … I14, or chain
+	Rule string `json:"rule"` // I1 … I14, chain or figures
 	Text string `json:"text"`
 }
 
@@ -67,6 +68,14 @@ func (c *Checker) Verify(ctx context.Context) (Report, error) {
 			return r, fmt.Errorf("verify %s: %w", part.collection, err)
 		}
 		r.Checked[string(part.collection)] = n
+	}
+	n, wrong, err := figures.Check(ctx, c.engine)
+	if err != nil {
+		return r, fmt.Errorf("verify figures: %w", err)
+	}
+	r.Checked[string(store.Figures)] = n
+	for _, d := range wrong {
+		r.Differences = append(r.Differences, Difference{d.ID, "figures", d.Text})
 	}
 	r.OK = len(r.Differences) == 0
 	return r, nil

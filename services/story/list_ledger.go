@@ -1,7 +1,10 @@
 package story
 
 import (
+	"strings"
+
 	"offrampbot/services/admin"
+	"offrampbot/services/figures"
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/store"
@@ -9,7 +12,9 @@ import (
 
 // AccountRow is one account of the ledger in the list of balances.
 type AccountRow struct {
-	Kind      string      `json:"kind"` // user: a guarded document; system: a sum of postings
+	// Kind is user: a guarded document; system: a sum of postings; total: the sum of all users' accounts of one kind;
+	// state: the number of orders in a state, as Balance.
+	Kind      string      `json:"kind"`
 	Account   string      `json:"account"`
 	User      string      `json:"user,omitempty"`
 	Asset     string      `json:"asset"`
@@ -72,13 +77,86 @@ func postingsOf(account, side string) merged {
 	}
 }
 
-// accounts lists the users' accounts by id.
+// The parts of the list of balances, in their order.
+const (
+	systemPart = "system"
+	userPart   = "user"
+)
+
+// accounts lists balances: first system accounts and counts of orders by state, as roll-ups with their open tail, then
+// every user's account by id.
 func accounts(r store.Reader, a ask) (admin.Page, error) {
-	return page(r, a, source[*ledger.Account]{
+	part, place := systemPart, ""
+	if a.after != nil {
+		var okPart, okPlace bool
+		if len(a.after) == 2 {
+			part, okPart = a.after[0].(string)
+			place, okPlace = a.after[1].(string)
+		}
+		if !okPart || !okPlace {
+			return admin.Page{}, store.ErrIndex
+		}
+	}
+	out := admin.Page{Items: []any{}}
+	if part == systemPart {
+		sums, err := figures.Read(r)
+		if err != nil {
+			return out, err
+		}
+		for _, s := range sums {
+			if key := string(s.Kind) + " " + s.Name; key > place {
+				if len(out.Items) == a.Limit {
+					out.Next, err = store.Cursor{systemPart, place}.Encode()
+					return out, err
+				}
+				place = key
+				out.Items = append(out.Items, showSum(s))
+			}
+		}
+		if len(out.Items) == a.Limit {
+			out.Next, err = store.Cursor{userPart, ""}.Encode()
+			return out, err
+		}
+		place = ""
+	}
+	a.Limit -= len(out.Items)
+	if a.after = nil; place != "" {
+		a.after = store.Cursor{place}
+	}
+	return usersBehind(r, a, out)
+}
+
+// usersBehind fills a page with users' accounts.
+func usersBehind(r store.Reader, a ask, out admin.Page) (admin.Page, error) {
+	users, err := page(r, a, source[*ledger.Account]{
 		query: store.Query{Collection: store.Accounts, Index: store.ByID},
 		place: func(*ledger.Account) []any { return nil },
 		show:  showAccount,
 	}, true)
+	if err != nil {
+		return out, err
+	}
+	out.Items = append(out.Items, users.Items...)
+	if users.Next == "" {
+		return out, nil
+	}
+	last, ok := users.Items[len(users.Items)-1].(AccountRow)
+	if !ok {
+		return out, store.ErrIndex
+	}
+	out.Next, err = store.Cursor{userPart, last.Account}.Encode()
+	return out, err
+}
+
+func showSum(s figures.Sum) any {
+	kind := "system"
+	switch {
+	case s.Kind == figures.State:
+		kind = "state"
+	case strings.Contains(s.Name, "*"):
+		kind = "total"
+	}
+	return AccountRow{Kind: kind, Account: s.Name, Asset: s.Asset, Balance: s.Balance}
 }
 
 // userAccounts lists one user's accounts.
