@@ -59,6 +59,11 @@ type Box interface {
 	Open(sealed []byte, record string) ([]byte, error)
 }
 
+// Blocks counts refused copies; obs.Metrics is one.
+type Blocks interface {
+	DuplicateBlocked(channel string)
+}
+
 // Texts renders what people read.
 type Texts interface {
 	Render(lang, key string, args map[string]string) string
@@ -76,6 +81,7 @@ type SellDeps struct {
 	Box           Box
 	Registry      *assets.Registry
 	Texts         Texts
+	Blocks        Blocks
 	Log           *slog.Logger
 	Now           func() time.Time
 	LookupKey     []byte
@@ -89,7 +95,7 @@ func NewSell(d SellDeps) (*Sell, error) {
 	for name, missing := range map[string]bool{
 		"Engine": d.Engine == nil, "Orders": d.Orders == nil, "Price": d.Price == nil, "Banks": d.Banks == nil, "PINs": d.PINs == nil,
 		"Guard": d.Guard == nil, "Beneficiaries": d.Beneficiaries == nil, "Box": d.Box == nil, "Registry": d.Registry == nil,
-		"Texts": d.Texts == nil, "Log": d.Log == nil, "Now": d.Now == nil, "LookupKey": len(d.LookupKey) == 0,
+		"Texts": d.Texts == nil, "Blocks": d.Blocks == nil, "Log": d.Log == nil, "Now": d.Now == nil, "LookupKey": len(d.LookupKey) == 0,
 	} {
 		if missing {
 			return nil, errors.New("sell form: " + name + " is missing")
@@ -137,14 +143,16 @@ func (f *Sell) enter(ctx context.Context, s *Session) (*visit, error) {
 	return v, nil
 }
 
-// Init shows the first screen; a renewal goes straight to the review of the same sale.
+// Init shows the first screen; that of a renewal is filled with the sale that is renewed.
 func (f *Sell) Init(ctx context.Context, s *Session) (Answer, error) {
 	v, err := f.enter(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}
-	if s.Values["renews"] != "" {
-		return v.renewal(ctx)
+	if s.Values["renews"] != "" && s.Values["token"] == "" {
+		if err := v.prefill(ctx); err != nil {
+			return Answer{}, err
+		}
 	}
 	return v.details(ctx, nil)
 }
@@ -260,7 +268,7 @@ func short(s string, n int) string {
 }
 
 // tokenID names a token in a dropdown.
-func tokenID(t assets.Token) string { return t.Asset + "|" + t.Chain }
+func tokenID(t assets.Token) string { return t.Asset + ":" + t.Chain }
 
 // intentFor makes the id of the next quote of a session: a fresh one for each review.
 func intentFor() (string, error) { return ids.NewIntent() }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"offrampbot/services/audit"
 	"offrampbot/services/fault"
 	"offrampbot/services/guard"
 	"offrampbot/services/money"
@@ -81,7 +82,7 @@ func (v *visit) confirm(ctx context.Context, r Request) (Answer, error) {
 		return v.duplicate(ctx)
 	}
 	claim := v.d.Guard.Claim
-	if r.Ticked("second_payment") {
+	if r.Ticked("second_payment") || q.Renews != "" { // a renewal continues the sale that holds the claim
 		claim = v.d.Guard.ClaimSecond
 	}
 	decision, err := claim(ctx, q.Content, guard.Flow, q.ID, v.now)
@@ -164,13 +165,15 @@ func (v *visit) placed(ctx context.Context, q *quote.Quote, o *offramp.Order) An
 
 // ending is a terminal screen: what is so, what comes next, and why not, if so.
 func (v *visit) ending(screen, reference, heading, message, next, refusal string) Answer {
-	if reference == "" {
-		reference = "–"
-	}
-	return Answer{Screen: screen, Submitted: true, Data: map[string]any{
+	data := map[string]any{
 		"heading": v.text(heading, nil), "message": message, "next_step": v.text(next, nil), "reference": reference,
-		"has_error": refusal != "", "error_message": refusal,
-	}}
+		"reference_text": v.text("flow.reference", map[string]string{"reference": reference}),
+		"has_error":      refusal != "", "error_message": refusal,
+	}
+	if screen != Sold {
+		data["has_reference"] = reference != ""
+	}
+	return Answer{Screen: screen, Submitted: true, Data: data}
 }
 
 func (v *visit) text(key string, args map[string]string) string {
@@ -180,6 +183,9 @@ func (v *visit) text(key string, args map[string]string) string {
 // blocked is the refusal of a duplicate. Another sale of the same content may be meant: then the person ticks it.
 func (v *visit) blocked(ctx context.Context, q *quote.Quote, d guard.Decision) (Answer, error) {
 	text := v.d.Texts.Render(v.user.Language, d.Flow.Key, d.Flow.Args)
+	if err := v.trail(ctx, q.ID, d.Intent, string(d.State)); err != nil {
+		return Answer{}, err
+	}
 	if d.Intent != q.ID && d.State == guard.Completed && v.s.Values["ask_second"] != "yes" {
 		v.s.Values["ask_second"] = "yes"
 		return v.review(ctx, CryptoReview, &problem{text: text})
@@ -187,10 +193,28 @@ func (v *visit) blocked(ctx context.Context, q *quote.Quote, d guard.Decision) (
 	return v.refusal(text), nil
 }
 
+// trail writes a refused duplicate to the audit trail: which quote was sent, and what stands in its way.
+func (v *visit) trail(ctx context.Context, intent, other, state string) error {
+	return v.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		return audit.Append(tx, audit.Entry{
+			Stream: user.Stream(v.user.ID), At: v.now, Actor: user.Stream(v.user.ID), Action: DuplicateBlocked, Why: "the same sale again",
+			Data: map[string]string{"intent": intent, "blocked_by": other, "state": state, "channel": string(guard.Flow)},
+		})
+	})
+}
+
+// DuplicateBlocked is the audit action of a refused duplicate.
+const DuplicateBlocked = "duplicate_blocked"
+
 // duplicate is the refusal of a copy of the same confirmation.
 func (v *visit) duplicate(ctx context.Context) (Answer, error) {
 	q, err := v.d.Orders.Quote(ctx, v.user.ID, v.s.Intent)
 	if err != nil {
+		return Answer{}, err
+	}
+	v.d.Log.WarnContext(ctx, "[OFFRAMP] Duplicate transaction attempt detected", "user", v.user.ID, "order_id", q.ID, "channel", string(guard.Flow))
+	v.d.Blocks.DuplicateBlocked(string(guard.Flow))
+	if err := v.trail(ctx, q.ID, q.ID, string(q.State)); err != nil {
 		return Answer{}, err
 	}
 	text := v.d.Texts.Render(v.user.Language, "guard.flow.in_progress", nil)
@@ -216,29 +240,4 @@ func (v *visit) refusal(text string) Answer { return v.refused(text, "", "flow.r
 
 func (v *visit) refused(text, reference, heading string) Answer {
 	return v.ending(Refused, reference, heading, text, "flow.refused.next", text)
-}
-
-// renewal offers an overdue sale again at the rate now.
-func (v *visit) renewal(ctx context.Context) (Answer, error) {
-	o, err := v.d.Orders.Order(ctx, v.s.Values["renews"])
-	if err != nil || o.User != v.user.ID {
-		return v.refusal(v.say(fault.New("quote_not_renewable", err), "").text), nil
-	}
-	intent, err := intentFor()
-	if err != nil {
-		return Answer{}, err
-	}
-	b := o.Beneficiary
-	if b.Since, err = v.since(ctx, b.ID); err != nil {
-		return Answer{}, err
-	}
-	q, err := v.d.Orders.Offer(ctx, offramp.Ask{
-		Intent: intent, User: o.User, Asset: o.Asset, Chain: o.Chain, Amount: o.Amount, Fiat: o.Fiat, Beneficiary: b,
-		Content: o.Content, Renews: o.ID,
-	})
-	if err != nil {
-		return v.refusal(v.say(err, "").text), nil
-	}
-	v.s.Intent = q.ID
-	return v.review(ctx, FiatReview, nil)
 }

@@ -159,7 +159,7 @@ func (v *visit) takeDetails(ctx context.Context, r Request) (Answer, error) {
 
 // ask turns what was typed into what is offered, or says what is wrong.
 func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, payout.AccountNumber, *problem, error) {
-	asset, chain, _ := strings.Cut(v.s.Values["token"], "|")
+	asset, chain, _ := strings.Cut(v.s.Values["token"], ":")
 	token, ok := v.d.Registry.Token(asset, chain)
 	if !ok {
 		return nil, "", v.say(fault.New("asset_unsupported", nil).With("supported", v.d.Registry.Supported()), "asset"), nil
@@ -172,12 +172,14 @@ func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, payout.Accoun
 	if p != nil || err != nil {
 		return nil, "", p, err
 	}
-	return &offramp.Ask{
+	ask := &offramp.Ask{
 		User: v.user.ID, Asset: token.Asset, Chain: token.Chain, Amount: amount, Fiat: v.fiat.Code, Beneficiary: b,
 		Content: guard.Key(v.d.LookupKey, guard.Content{
 			User: v.user.ID, Amount: amount, Bank: b.BankCode, Account: string(account), Asset: token.Asset, Chain: token.Chain,
 		}),
-	}, account, nil, nil
+	}
+	ask.Renews, err = v.renews(ctx, ask)
+	return ask, account, nil, err
 }
 
 // amount reads the typed amount: of the token, of fiat at the rate now, or a share of what is there.
@@ -307,4 +309,42 @@ func (v *visit) known(ctx context.Context, id string) (quote.Beneficiary, payout
 	return quote.Beneficiary{
 		ID: b.ID, BankCode: b.BankCode, BankName: b.BankName, Last4: b.Last4, Name: name, Digest: b.Digest, Since: b.CreatedAt,
 	}, account, nil, nil
+}
+
+// prefill fills the first screen with the overdue sale that is renewed.
+func (v *visit) prefill(ctx context.Context) error {
+	o, err := v.d.Orders.Order(ctx, v.s.Values["renews"])
+	if err != nil || o.User != v.user.ID {
+		delete(v.s.Values, "renews")
+		return ignoreUnknown(err)
+	}
+	v.s.Values["token"] = o.Asset + ":" + o.Chain
+	v.s.Values["amount"] = o.Amount.Decimal() + " " + o.Asset
+	v.s.Values["beneficiary"] = o.Beneficiary.ID
+	return nil
+}
+
+// renews is the overdue order that an ask renews: the same thing to the same account. Anything else is a new sale.
+func (v *visit) renews(ctx context.Context, ask *offramp.Ask) (string, error) {
+	id := v.s.Values["renews"]
+	if id == "" {
+		return "", nil
+	}
+	o, err := v.d.Orders.Order(ctx, id)
+	if err != nil {
+		return "", ignoreUnknown(err)
+	}
+	same := o.User == ask.User && o.State == offramp.Overdue && o.Asset == ask.Asset && o.Chain == ask.Chain &&
+		o.Amount == ask.Amount && o.Beneficiary.Digest == ask.Beneficiary.Digest
+	if !same {
+		return "", nil
+	}
+	return id, nil
+}
+
+func ignoreUnknown(err error) error {
+	if fault.Is(err, "order_unknown") {
+		return nil
+	}
+	return err
 }

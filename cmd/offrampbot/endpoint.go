@@ -28,7 +28,7 @@ func (a *app) openEndpoint(tokens *flows.Tokens) error {
 	}
 	sell, err := flows.NewSell(flows.SellDeps{
 		Engine: a.db, Orders: a.orders, Price: price{a}, Banks: a.rails["paystack"], PINs: a.users, Guard: a.guard,
-		Beneficiaries: beneficiaries, Box: a.sealer, Registry: a.registry, Texts: a.texts, Log: a.log, Now: now, LookupKey: a.lookupKey(),
+		Beneficiaries: beneficiaries, Box: a.sealer, Registry: a.registry, Texts: a.texts, Blocks: a.metrics, Log: a.log, Now: now, LookupKey: a.lookupKey(),
 	})
 	if err != nil {
 		return err
