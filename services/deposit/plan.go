@@ -1,7 +1,6 @@
 package deposit
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"math/big"
@@ -262,49 +261,4 @@ func (p *planner) confirmations(height int64) int64 { return p.Head.Number - hei
 // final reports whether a block can no longer be reorganised: the finality tag covers it or the window has passed.
 func (p *planner) final(height int64) bool {
 	return height <= p.Final || p.confirmations(height) > p.Policy.Window
-}
-
-// compareFacts puts what is lost before what is gained, and sorts each by (height, tx, ordinal), then by life.
-func compareFacts(a, b Fact) int {
-	return cmp.Or(
-		cmp.Compare(rank(a.Kind)/lifeSteps, rank(b.Kind)/lifeSteps),
-		cmp.Compare(a.Deposit.Block, b.Deposit.Block),
-		cmp.Compare(a.Deposit.Tx, b.Deposit.Tx),
-		cmp.Compare(a.Deposit.Ordinal, b.Deposit.Ordinal),
-		cmp.Compare(rank(a.Kind), rank(b.Kind)),
-	)
-}
-
-const lifeSteps = 10
-
-// rank orders the kinds: losses are below lifeSteps, gains from there on.
-func rank(k FactKind) int {
-	switch k {
-	case FactMissing:
-		return 0
-	case FactDropped:
-		return 1
-	case FactReverted:
-		return 2
-	case FactSeen:
-		return lifeSteps
-	case FactConfirmed:
-		return lifeSteps + 1
-	case FactSettled:
-		return lifeSteps + 2
-	case FactParked:
-		return lifeSteps + 3
-	case FactOutgoing:
-		return lifeSteps + 4
-	}
-	return 2*lifeSteps - 1
-}
-
-func sortedKeys[K cmp.Ordered](m map[K]bool) []K {
-	out := make([]K, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
