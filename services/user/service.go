@@ -46,13 +46,13 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var problems []error
 	if len(c.LookupKey) < 32 {
-		problems = append(problems, errors.New("LookupKey is shorter than 32 bytes"))
+		problems = append(problems, errors.New("field LookupKey is shorter than 32 bytes"))
 	}
 	if c.Tier == "" {
-		problems = append(problems, errors.New("Tier is missing"))
+		problems = append(problems, errors.New("field Tier is missing"))
 	}
 	if c.Parallel < 1 || c.Queue < 0 {
-		problems = append(problems, errors.New("Parallel or Queue is negative"))
+		problems = append(problems, errors.New("field Parallel or Queue is negative"))
 	}
 	return errors.Join(problems...)
 }
