@@ -203,6 +203,9 @@ func (t *turn) finish(ctx context.Context, outcome string) error {
 				return err
 			}
 		}
+		if err := t.tick(tx); err != nil {
+			return err
+		}
 		r := *t.receipt
 		if t.user != nil {
 			r.User = t.user.ID
@@ -215,6 +218,17 @@ func (t *turn) finish(ctx context.Context, outcome string) error {
 		}
 		return delivery.Finish(tx, &r, outcome, t.at)
 	})
+}
+
+// tick asks for the ticks under the message, when it is one that people see as read.
+func (t *turn) tick(tx store.Tx) error {
+	if t.user == nil || t.msg.Wamid == "" || t.at.Sub(t.msg.SentAt) > t.cfg.Stale {
+		return nil
+	}
+	op := operation.New(operation.Read, "read:"+t.receipt.ID, "", t.user.ID, "read:"+t.user.ID, t.at, t.at)
+	op.Reference = t.msg.Wamid
+	_, err := operation.Record(tx, op)
+	return err
 }
 
 // say adds a text reply.

@@ -60,6 +60,7 @@ type app struct {
 	staff    *admin.Service
 	inbox    *inbox.Inbox
 	sender   *whatsapp.Sender
+	graph    *whatsapp.Client
 	bot      *bot.Dispatcher
 	rails    map[string]payout.Rail
 	edge     *webhooks.Edge
@@ -253,7 +254,8 @@ func policyOf(t config.Times, storeTimeout time.Duration) offramp.Policy {
 }
 
 func (a *app) openChat(context.Context, tune) error {
-	client, err := whatsapp.New(transport(), whatsapp.Config{
+	var err error
+	a.graph, err = whatsapp.New(transport(), whatsapp.Config{
 		GraphURL: a.cfg.WhatsApp.GraphURL, PhoneNumberID: a.cfg.WhatsApp.PhoneNumberID, Token: a.cfg.WhatsApp.AccessToken.Reveal(),
 		Timeout: min(a.cfg.Times.ProviderTimeout, 10*time.Second), // a call and its commit must fit into a lease
 	})
@@ -270,7 +272,7 @@ func (a *app) openChat(context.Context, tune) error {
 		return err
 	}
 	a.sender, err = whatsapp.NewSender(whatsapp.Deps{
-		Engine: a.db, Client: client, Texts: a.texts, Tokens: tokens, Pictures: pictures, Alerts: alerts{}, Fallback: flowFallback{},
+		Engine: a.db, Client: a.graph, Texts: a.texts, Tokens: tokens, Pictures: pictures, Alerts: alerts{}, Fallback: flowFallback{},
 		Pacer: pacer{a.limiter}, Now: now, Log: a.log,
 	}, whatsapp.SenderConfig{StoreTimeout: a.cfg.Store.Timeout, Flows: flowTargets(), Templates: templates()})
 	if err != nil {

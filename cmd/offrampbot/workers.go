@@ -75,6 +75,7 @@ func (a *app) openOutbox() error {
 		{operation.Payout, a.lockedOrder(a.orders.Payout), a.orders, 8, false},
 		{operation.LookUp, a.lockedOrder(a.orders.LookUp), nil, 8, false},
 		{operation.Notify, a.sender.Handle, nil, 16, true},
+		{operation.Read, a.markRead, nil, 4, false},
 		{operation.Alert, a.alert, nil, 2, false},
 	} {
 		w, err := outbox.New(outbox.Deps{Engine: a.db, Handler: lane.handler, Parker: lane.parker, Log: a.log, Now: now}, outbox.Config{
@@ -151,6 +152,7 @@ func (a *app) openSweeps() error {
 		{"inbox sweep", sweeper.Step, nil, time.Minute},
 		{"staff sweep", a.staff.Step, nil, time.Minute},
 		{"health", a.health.step, nil, 2 * time.Second},
+		{"gauges", a.gauges, nil, 15 * time.Second},
 	} {
 		l, err := loop.OfStep(s.step, s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
 		if err := a.add(s.name, l, err); err != nil {
