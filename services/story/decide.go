@@ -29,6 +29,15 @@ var events = map[admin.Action]offramp.Event{
 // the outside world and of both people is the same.
 var goals = map[admin.Action]offramp.State{admin.Settle: offramp.Success, admin.Release: offramp.Failed}
 
+// lacking says what the look-ups did not show, for each action.
+var lacking = map[admin.Action]string{
+	admin.Settle: "No fresh look-up shows the exact amount as paid",
+	admin.Release: "Fresh look-ups do not show every attempt as unpaid, one was approved or is known paid, or a call may " +
+		"still be in flight or not yet visible at the provider",
+	admin.Resume: "The user owes something, an older attempt is known paid, or a call may still be in flight or not yet " +
+		"visible at the venue",
+}
+
 // errRepeated ends a transaction whose request was answered before.
 var errRepeated = errors.New("request was answered before")
 
@@ -127,6 +136,8 @@ func (s *Story) carryOut(ctx context.Context, c admin.Change, a *admin.Approval,
 		return s.recall(ctx, c, err)
 	case admin.IsMoved(err):
 		return admin.Changed{}, s.movedOn(ctx, c, a, err)
+	case fault.Is(err, "evidence_missing"):
+		return admin.Changed{}, fault.As(err).With("why", lacking[a.Action])
 	default:
 		return admin.Changed{}, err
 	}

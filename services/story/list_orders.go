@@ -1,10 +1,8 @@
 package story
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"offrampbot/services/admin"
@@ -77,7 +75,11 @@ func (s *Story) orderSearch(r store.Reader, a ask) (admin.Page, error) {
 		a.Filters = with(a.Filters, "user", f.users[0])
 		return s.orderList(r, a)
 	}
-	var all []*offramp.Order
+	from, going, err := placed(a)
+	if err != nil {
+		return admin.Page{}, err
+	}
+	var rows []row
 	for _, id := range f.orders {
 		var o offramp.Order
 		err := r.Get(store.Orders, id, &o)
@@ -87,18 +89,13 @@ func (s *Story) orderSearch(r store.Reader, a ask) (admin.Page, error) {
 		if err != nil {
 			return admin.Page{}, fmt.Errorf("read order %s: %w", id, err)
 		}
-		if a.is("state", string(o.State)) && a.is("user", o.User) && a.within(o.CreatedAt) {
-			all = append(all, &o)
+		one := row{at: o.CreatedAt, id: o.ID, item: rowOf(&o)}
+		behind := !going || compare(one, from) > 0
+		if behind && a.is("state", string(o.State)) && a.is("user", o.User) && a.within(o.CreatedAt) {
+			rows = append(rows, one)
 		}
 	}
-	slices.SortFunc(all, func(x, y *offramp.Order) int {
-		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
-	out := admin.Page{Items: []any{}}
-	for _, o := range all {
-		out.Items = append(out.Items, rowOf(o))
-	}
-	return out, nil // one id leads to a few orders: they are one page
+	return cut(a, rows)
 }
 
 // with is a copy of the filters with one more.

@@ -30,33 +30,46 @@ type merged struct {
 // high is behind every id that exists.
 const high = "\U0010FFFF"
 
+// placed reads the cursor of a merged list; ok is false at its beginning.
+func placed(a ask) (p row, ok bool, err error) {
+	if a.after == nil {
+		return row{}, false, nil
+	}
+	var okAt, okTag, okID bool
+	if len(a.after) == 3 {
+		p.at, okAt = a.after[0].(time.Time)
+		p.tag, okTag = a.after[1].(string)
+		p.id, okID = a.after[2].(string)
+	}
+	if !okAt || !okTag || !okID {
+		return row{}, false, store.ErrIndex
+	}
+	return p, true, nil
+}
+
+// compare is the order of a merged list.
+func compare(x, y row) int {
+	return cmp.Or(y.at.Compare(x.at), cmp.Compare(y.tag, x.tag), cmp.Compare(y.id, x.id))
+}
+
 // mergedPage reads one page.
 func mergedPage(r store.Reader, a ask, scans []merged) (admin.Page, error) {
-	var at time.Time
-	var tag, id string
-	if a.after != nil {
-		var okAt, okTag, okID bool
-		if len(a.after) == 3 {
-			at, okAt = a.after[0].(time.Time)
-			tag, okTag = a.after[1].(string)
-			id, okID = a.after[2].(string)
-		}
-		if !okAt || !okTag || !okID {
-			return admin.Page{}, store.ErrIndex
-		}
+	from, going, err := placed(a)
+	if err != nil {
+		return admin.Page{}, err
 	}
 	var rows []row
 	for _, m := range scans {
 		q := m.q
 		q.Descending, q.Limit, q.From, q.Until = true, a.Limit+1, a.from, a.until
-		if a.after != nil {
-			place := id
-			if m.tag < tag {
+		if going {
+			place := from.id
+			if m.tag < from.tag {
 				place = high
-			} else if m.tag > tag {
+			} else if m.tag > from.tag {
 				place = ""
 			}
-			q.After = append(append(store.Cursor{}, q.Equal...), at, place)
+			q.After = append(append(store.Cursor{}, q.Equal...), from.at, place)
 		}
 		found, err := m.scan(r, q)
 		if err != nil {
@@ -67,14 +80,16 @@ func mergedPage(r store.Reader, a ask, scans []merged) (admin.Page, error) {
 		}
 		rows = append(rows, found...)
 	}
-	slices.SortFunc(rows, func(x, y row) int {
-		return cmp.Or(y.at.Compare(x.at), cmp.Compare(y.tag, x.tag), cmp.Compare(y.id, x.id))
-	})
-	out := admin.Page{Items: []any{}}
+	return cut(a, rows)
+}
+
+// cut makes a page of rows that lie behind the cursor.
+func cut(a ask, rows []row) (out admin.Page, err error) {
+	slices.SortFunc(rows, compare)
+	out.Items = []any{}
 	for _, one := range rows {
 		if len(out.Items) == a.Limit {
 			last := rows[a.Limit-1]
-			var err error
 			out.Next, err = store.Cursor{last.at, last.tag, last.id}.Encode()
 			return out, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"offrampbot/services/admin"
 	"offrampbot/services/delivery"
@@ -36,7 +37,7 @@ func (s *Story) resolve(r store.Reader, id string) (found, error) {
 		return f, nil
 	}
 	names := []string{normal}
-	if digits := strings.TrimLeft(normal, "+"); s.digest != nil && isNumber(digits) {
+	if digits, ok := phoneDigits(normal); ok && s.digest != nil {
 		names = append(names, s.digest(digits))
 	}
 	for _, name := range names {
@@ -54,9 +55,10 @@ func (s *Story) resolve(r store.Reader, id string) (found, error) {
 	return f, f.followRecords(r)
 }
 
-// isNumber reports whether a text can be a phone number.
-func isNumber(text string) bool {
-	return len(text) >= 7 && strings.Trim(text, "0123456789 -()") == ""
+// phoneDigits is a text that can be a phone number, as its digits alone.
+func phoneDigits(text string) (digits string, ok bool) {
+	digits = strings.NewReplacer("+", "", " ", "", "-", "", "(", "", ")", "").Replace(text)
+	return digits, len(digits) >= 7 && strings.Trim(digits, "0123456789") == ""
 }
 
 // take notes what a link points to. A user's target may carry the name of its stream.
@@ -153,8 +155,8 @@ func (f *found) followRecords(r store.Reader) error {
 	return nil
 }
 
-// ordersOfUser bounds how many of a user's orders are looked through for one deposit.
-const ordersOfUser = 200
+// openFor is far longer than an order waits for a deposit, renewals included.
+const openFor = 30 * 24 * time.Hour
 
 // followDeposit finds the orders that a deposit counted for.
 func (f *found) followDeposit(r store.Reader, id string) error {
@@ -167,7 +169,8 @@ func (f *found) followDeposit(r store.Reader, id string) error {
 		return fmt.Errorf("read deposit %s: %w", id, err)
 	}
 	all, err := store.All[offramp.Order](r, store.Query{
-		Collection: store.Orders, Index: "user", Equal: []any{d.User}, Descending: true, Limit: ordersOfUser,
+		Collection: store.Orders, Index: "user", Equal: []any{d.User}, Descending: true,
+		From: d.SeenAt.Add(-openFor), Until: d.SeenAt.Add(before + time.Millisecond),
 	})
 	if err != nil {
 		return fmt.Errorf("read orders of user %s: %w", d.User, err)
