@@ -33,9 +33,9 @@ func (w *walk) bind(v *node, want kind) {
 			w.bind(item, "")
 		}
 		return
-	case kindString:
-	default:
+	case kindNumber, kindBool, kindNull:
 		return
+	case kindString:
 	}
 	switch match := whole.FindStringSubmatch(v.text); {
 	case match != nil:

@@ -248,7 +248,7 @@ func (w *walk) footer(n *node, p place) {
 
 // totals checks what the whole screen may have.
 func (w *walk) totals() {
-	n := w.screen.node
+	n := w.node
 	if w.total > maxComponents {
 		w.at(n, "components", "%d components, %d are allowed", w.total, maxComponents)
 	}

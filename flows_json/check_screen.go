@@ -100,6 +100,8 @@ func (c *checker) schema(n *node, name string) {
 		for _, m := range properties.members {
 			c.schema(m.value, name+"."+m.key)
 		}
+	case kindNull:
+		c.at(n, "data", "%s is declared as null", name)
 	default:
 		c.at(n, "data", "%s has no type that is known", name)
 	}
@@ -115,23 +117,21 @@ func (c *checker) matches(value, schema *node, name string) {
 		c.at(value, "example-type", "example of %s is %s, declared is %s", name, value.kind, want)
 		return
 	}
-	switch want {
-	case kindArray:
+	if want == kindArray {
 		if items := schema.get("items"); items.is(kindObject) {
 			for _, item := range value.items {
 				c.matches(item, items, name+"[]")
 			}
 		}
-	case kindObject:
-		properties := schema.get("properties")
-		for _, m := range value.members {
-			property := properties.get(m.key)
-			if property == nil {
-				c.at(m.value, "example-type", "example of %s has %s, which is not declared", name, m.key)
-				continue
-			}
-			c.matches(m.value, property, name+"."+m.key)
+		return
+	}
+	for _, m := range value.members { // only an object has members
+		property := schema.get("properties").get(m.key)
+		if property == nil {
+			c.at(m.value, "example-type", "example of %s has %s, which is not declared", name, m.key)
+			continue
 		}
+		c.matches(m.value, property, name+"."+m.key)
 	}
 }
 

@@ -90,9 +90,9 @@ func eachComponent(list *node, visit func(*node)) {
 
 // Screen returns a screen by its id.
 func (d *Document) Screen(id string) (Screen, bool) {
-	for _, s := range d.Screens {
-		if s.ID == id {
-			return s, true
+	for i := range d.Screens {
+		if d.Screens[i].ID == id {
+			return d.Screens[i], true
 		}
 	}
 	return Screen{}, false

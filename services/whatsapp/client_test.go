@@ -161,7 +161,8 @@ func TestClient_errorAnswersByCode(t *testing.T) {
 
 func TestClassify_everyClassHasAdviceAndEveryCodeAClass(t *testing.T) {
 	t.Parallel()
-	seen := map[Class]bool{ClassUnknown: true}
+	seen := map[Class]bool{}
+	seen[ClassUnknown] = true
 	for code, class := range codes {
 		require.Equal(t, class, Classify(code))
 		seen[class] = true

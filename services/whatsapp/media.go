@@ -142,7 +142,7 @@ func (c *Client) fetch(ctx context.Context, target *url.URL, limit int64) ([]byt
 	if err != nil {
 		return nil, &Error{Class: ClassTransient, Err: stripURL(err)}
 	}
-	defer response.Body.Close()
+	defer closeBody(response)
 	if response.StatusCode != http.StatusOK {
 		return nil, &Error{Class: classOfStatus(response.StatusCode), HTTP: response.StatusCode}
 	}

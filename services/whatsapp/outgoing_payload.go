@@ -90,14 +90,13 @@ func (o Outgoing) fillInteractive(p *payload) error {
 		i.Footer = &interactiveText{Text: fit(oneLine(o.Footer), maxFooter)}
 	}
 	p.Type, p.Interactive = "interactive", i
-	switch o.Type {
-	case TypeButtons:
+	if o.Type == TypeButtons {
 		return o.fillButtons(i)
-	case TypeList:
-		return o.fillList(i)
-	default:
-		return o.fillFlow(i)
 	}
+	if o.Type == TypeList {
+		return o.fillList(i)
+	}
+	return o.fillFlow(i)
 }
 
 func (o Outgoing) fillButtons(i *interactive) error {

@@ -68,7 +68,7 @@ func TestOutgoing_payloads(t *testing.T) {
 			goldenJSON(t, "outgoing_"+tt.name+".json", p)
 			requireWithinLimits(t, p)
 			require.NotContains(t, p.To, ".", "a scoped id is never in to")
-			require.True(t, (p.To == "") != (p.Recipient == ""), "one address")
+			require.NotEqual(t, p.To == "", p.Recipient == "", "one address")
 		})
 	}
 }

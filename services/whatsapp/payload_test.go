@@ -38,16 +38,16 @@ var fixtures = []struct{ file, signature string }{
 	{"F12-account-and-flow-alerts.json", "sha256=2d7599095f9faee4f6566a55efcde5e088c016ac923dd11dd507f98159eeb240"},
 }
 
-func fixture(t testing.TB, prefix string) []byte {
-	t.Helper()
+func fixture(tb testing.TB, prefix string) []byte {
+	tb.Helper()
 	for _, f := range fixtures {
 		if strings.HasPrefix(f.file, prefix) {
 			body, err := os.ReadFile(filepath.Join("testdata", f.file))
-			require.NoError(t, err)
+			require.NoError(tb, err)
 			return body
 		}
 	}
-	t.Fatalf("no fixture %s", prefix)
+	tb.Fatalf("no fixture %s", prefix)
 	return nil
 }
 
@@ -314,7 +314,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		batch := Decode(body, ourNumber)
 		seen := map[string]bool{}
-		for _, item := range batch.Items {
+		for i := range batch.Items {
+			item := &batch.Items[i]
 			if item.Delivery == "" || item.Kind == "" || item.Partition == "" || seen[item.Delivery] {
 				t.Fatalf("item %+v has no identity of its own", item.Delivery)
 			}

@@ -226,10 +226,7 @@ func (h *handling) send(ctx context.Context, message Outgoing) error {
 	if operation.Left(ctx) < h.Client.Timeout()+h.cfg.StoreTimeout {
 		return h.postpone(ctx, 0, "lease is too short for a call")
 	}
-	err := h.settle(ctx, func(tx store.Tx, op *operation.Operation, now time.Time) error {
-		return operation.MarkCalling(tx, op, now)
-	})
-	if err != nil {
+	if err := h.settle(ctx, operation.MarkCalling); err != nil {
 		return err
 	}
 	result, err := h.Client.Send(ctx, message)

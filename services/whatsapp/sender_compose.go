@@ -30,24 +30,30 @@ func (h *handling) compose(person *user.User) (Outgoing, error) {
 		out.Type, out.ReplyTo, out.Template = TypeTemplate, "", h.template(person.Language, m, body)
 		return out, nil
 	}
-	switch m.Type {
+	err = h.composeType(&out, person.Language)
+	return out, err
+}
+
+// composeType fills what the message's own type needs.
+func (h *handling) composeType(out *Outgoing, language string) error {
+	switch m := h.op.Message; m.Type {
 	case "text":
 		out.Type = TypeText
 	case "buttons":
-		return out, h.composeButtons(&out, person.Language)
+		h.composeButtons(out, language)
 	case "list":
-		return out, h.composeList(&out, person.Language)
+		return h.composeList(out, language)
 	case "flow":
-		return out, h.composeFlow(&out, person.Language)
+		return h.composeFlow(out, language)
 	case "image":
 		if m.Image == nil {
-			return out, malformed("image without a picture")
+			return malformed("image without a picture")
 		}
 		out.Type = TypeImage
 	default:
-		return out, malformed("type %q is not known", m.Type)
+		return malformed("type %q is not known", m.Type)
 	}
-	return out, nil
+	return nil
 }
 
 // windowOpen decides by the person's last message, unless WhatsApp has refused this very message since: it does so in
@@ -95,7 +101,7 @@ func (h *handling) template(language string, m *operation.Message, body string) 
 }
 
 // composeButtons makes reply buttons, or a list when there are more than three: nothing is dropped.
-func (h *handling) composeButtons(out *Outgoing, language string) error {
+func (h *handling) composeButtons(out *Outgoing, language string) {
 	buttons := h.op.Message.Buttons
 	if len(buttons) > maxButtons {
 		var rows []OutgoingRow
@@ -105,13 +111,12 @@ func (h *handling) composeButtons(out *Outgoing, language string) error {
 		out.Type, out.List = TypeList, &OutgoingList{
 			Button: h.Texts.Render(language, "whatsapp.choose", nil), Sections: []OutgoingSection{{Rows: rows}},
 		}
-		return nil
+		return
 	}
 	out.Type = TypeButtons
 	for _, b := range buttons {
 		out.Buttons = append(out.Buttons, OutgoingButton{ID: b.ID, Title: h.label(language, b.Title)})
 	}
-	return nil
 }
 
 // composeList makes a list of at most ten rows; what stands behind the tenth is left out, and sections that lose all

@@ -52,9 +52,11 @@ func (s *Sender) conclude(tx store.Tx, op *operation.Operation, class Class, cod
 			a = newAlert(AlertIdentity, op, code)
 		}
 		return s.parkFor(tx, op, reason, now, a)
-	default:
-		return s.parkFor(tx, op, reason, now, newAlert(AlertMessage, op, code))
+	case ClassRequest, ClassTemplate, ClassUnknown, ClassTransient, ClassToken, ClassAccount, ClassThrottleApp,
+		ClassThrottleNumber, ClassThrottlePair:
+		// The first three are for a person; the callers deal with the others before, but for transient ones that never end.
 	}
+	return s.parkFor(tx, op, reason, now, newAlert(AlertMessage, op, code))
 }
 
 // reopen makes the operation due again, whatever closed it, and forgets the message that was not delivered; its wamid

@@ -16,6 +16,7 @@ import (
 func TestSender_onBothEngines(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, senderIndexes(), func(t *testing.T, engine store.Engine) {
+		t.Helper()
 		h := newHarnessOn(t, engine)
 		h.record("n1", "ada", text("hi"))
 		h.run()
@@ -49,6 +50,7 @@ func TestSender_onBothEngines(t *testing.T) {
 func TestSender_replyAndStatusesRaceOnBothEngines(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, senderIndexes(), func(t *testing.T, engine store.Engine) {
+		t.Helper()
 		h := newHarnessOn(t, engine)
 		for round := range 5 {
 			id, wamid := "n"+strconv.Itoa(round), "wamid.R"+strconv.Itoa(round)

@@ -84,13 +84,10 @@ func (h *handling) postpone(ctx context.Context, wait time.Duration, reason stri
 	})
 }
 
-// again makes an operation due again whose message was certainly not sent. outcome is what the next try must know.
-func (h *handling) again(ctx context.Context, wait time.Duration, outcome, reason string, a *alert) error {
+// again makes an operation due again whose message was certainly not sent.
+func (h *handling) again(ctx context.Context, wait time.Duration, reason string, a *alert) error {
 	return h.settle(ctx, func(tx store.Tx, op *operation.Operation, now time.Time) error {
 		op.State = operation.Pending
-		if outcome != "" {
-			op.Outcome = outcome
-		}
 		if err := operation.Postpone(tx, op, now.Add(wait), reason); err != nil {
 			return err
 		}
@@ -193,18 +190,18 @@ func (h *handling) refused(ctx context.Context, e *Error) error {
 		if first {
 			a = h.alert(AlertStopped, e.Code)
 		}
-		return h.again(ctx, spread(wait, h.op.ID), "", reason, a)
+		return h.again(ctx, spread(wait, h.op.ID), reason, a)
 	case ClassThrottleApp, ClassThrottleNumber:
-		return h.again(ctx, spread(h.gate.throttleNumber(now, e.RetryAfter), h.op.ID), "", reason, nil)
+		return h.again(ctx, spread(h.gate.throttleNumber(now, e.RetryAfter), h.op.ID), reason, nil)
 	case ClassThrottlePair:
-		return h.again(ctx, max(h.gate.throttlePair(h.op.User, now), e.RetryAfter), "", reason, nil)
+		return h.again(ctx, max(h.gate.throttlePair(h.op.User, now), e.RetryAfter), reason, nil)
 	case ClassTransient:
-		return h.again(ctx, spread(time.Second<<min(h.op.Tries, 6), h.op.ID), "", reason, nil)
-	default:
-		return h.settle(ctx, func(tx store.Tx, op *operation.Operation, now time.Time) error {
-			return h.conclude(tx, op, e.Class, e.Code, now)
-		})
+		return h.again(ctx, spread(time.Second<<min(h.op.Tries, 6), h.op.ID), reason, nil)
+	case ClassQuality, ClassWindow, ClassRecipient, ClassRequest, ClassMedia, ClassTemplate, ClassFlow, ClassUnknown:
 	}
+	return h.settle(ctx, func(tx store.Tx, op *operation.Operation, now time.Time) error {
+		return h.conclude(tx, op, e.Class, e.Code, now)
+	})
 }
 
 func refusal(class Class, code int) string { return fmt.Sprintf("%s error %d", class, code) }

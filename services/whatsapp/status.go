@@ -155,6 +155,7 @@ func (s *Sender) applyFailure(
 	case ClassToken, ClassAccount:
 		return StatusFailure, s.reopen(tx, op, now.Add(spread(s.cfg.Pause, op.ID)), "", op.Lane, refusal(class, code),
 			newAlert(AlertStopped, op, code))
+	case ClassQuality, ClassWindow, ClassRecipient, ClassRequest, ClassMedia, ClassTemplate, ClassFlow, ClassUnknown:
 	}
 	return StatusFailure, s.conclude(tx, op, class, code, now)
 }
@@ -162,10 +163,11 @@ func (s *Sender) applyFailure(
 // ApplyNumberError slows the whole number down for an error that a webhook reported about the number and not about a
 // message. It changes this process only.
 func (s *Sender) ApplyNumberError(e APIError, now time.Time) {
-	switch Classify(e.Code) {
-	case ClassThrottleApp, ClassThrottleNumber:
+	class := Classify(e.Code)
+	if class == ClassThrottleApp || class == ClassThrottleNumber {
 		s.gate.throttleNumber(now, 0)
-	case ClassToken, ClassAccount:
+	}
+	if AdviceFor(class).Stop {
 		s.gate.trip(now)
 	}
 }

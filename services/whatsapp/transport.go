@@ -36,11 +36,14 @@ func (t pointTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if err := point.After(r.Context(), point.Outside); err != nil {
-		response.Body.Close()
+		closeBody(response)
 		return nil, err
 	}
 	return response, nil
 }
+
+// closeBody gives the connection back; what was needed has been read, so its error tells nothing.
+func closeBody(response *http.Response) { _ = response.Body.Close() }
 
 // newHTTP makes a client that follows no redirect: one would carry the bearer token to another host.
 func newHTTP(base http.RoundTripper) *http.Client {
@@ -86,7 +89,7 @@ func (c *Client) call(ctx context.Context, r request) (*answer, error) {
 	if err != nil {
 		return nil, stripURL(err)
 	}
-	defer response.Body.Close()
+	defer closeBody(response)
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
