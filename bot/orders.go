@@ -9,6 +9,7 @@ import (
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
 	"offrampbot/services/phone"
+	"offrampbot/services/user"
 )
 
 // status tells where the money is: of the reference that was given, else of the latest sale.
@@ -175,7 +176,7 @@ func (t *turn) renew(ctx context.Context) error {
 
 // sell sends the form, filled with what was said.
 func (t *turn) sell(ctx context.Context) error {
-	if t.user.Frozen != nil {
+	if t.user.Frozen != nil && t.user.Frozen.Why != user.IdentityChanged { // a changed identity is proven by the PIN in the form
 		t.say("bot.sell.frozen", nil)
 		return nil
 	}

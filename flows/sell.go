@@ -44,6 +44,9 @@ type Banks interface {
 // PINs checks a PIN, counted before it is compared.
 type PINs interface {
 	CheckPIN(ctx context.Context, userID string, pin user.TypedPIN, channel string) error
+	// Reauthenticated records that a person whose number or identity changed gave the right PIN, and says how long the
+	// cool-down still runs; zero: the person is free again, or was never frozen for it.
+	Reauthenticated(ctx context.Context, userID string) (wait time.Duration, err error)
 }
 
 // Guard claims a sale's content before the PIN is counted (DESIGN §9).

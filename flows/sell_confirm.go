@@ -97,6 +97,17 @@ func (v *visit) confirm(ctx context.Context, r Request) (Answer, error) {
 		v.d.Guard.Free(ctx, q.Content, q.ID)
 		return v.pinRefused(ctx, err)
 	}
+	if v.user.Frozen != nil {
+		wait, err := v.d.PINs.Reauthenticated(ctx, v.user.ID)
+		if err != nil || wait > 0 {
+			v.d.Guard.Free(ctx, q.Content, q.ID)
+			if err != nil {
+				return Answer{}, err
+			}
+			hours := itoa(int(wait/time.Hour) + 1)
+			return v.refusal(v.text("flow.cool_down", map[string]string{"hours": hours})), nil
+		}
+	}
 	o, err := v.d.Orders.Place(ctx, offramp.Placing{Intent: q.ID, User: v.user.ID, Delivery: "flow:" + v.s.ID})
 	if err != nil {
 		return v.notPlaced(ctx, q, err)

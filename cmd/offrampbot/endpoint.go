@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -27,7 +28,7 @@ func (a *app) openEndpoint(tokens *flows.Tokens) error {
 		return err
 	}
 	sell, err := flows.NewSell(flows.SellDeps{
-		Engine: a.db, Orders: a.orders, Price: price{a}, Banks: a.rails["paystack"], PINs: a.users, Guard: a.guard,
+		Engine: a.db, Orders: a.orders, Price: price{a}, Banks: a.rails["paystack"], PINs: pins{a}, Guard: a.guard,
 		Beneficiaries: beneficiaries, Box: a.sealer, Registry: a.registry, Texts: a.texts, Blocks: a.metrics, Log: a.log, Now: now, LookupKey: a.lookupKey(),
 	})
 	if err != nil {
@@ -87,4 +88,19 @@ func templates() map[string]whatsapp.TemplateForm {
 		"sale_overdue": {Args: []string{"reference"}}, "sale_started": {Args: sale},
 		"deposit_credited": {Args: []string{"received", "chain"}}, "deposit_reverted": {Args: []string{"received", "chain"}},
 	}
+}
+
+// pins checks PINs, and lets a person whose identity changed sell again once the PIN is given and the cool-down is over.
+type pins struct{ a *app }
+
+func (p pins) CheckPIN(ctx context.Context, userID string, pin user.TypedPIN, channel string) error {
+	return p.a.users.CheckPIN(ctx, userID, pin, channel)
+}
+
+func (p pins) Reauthenticated(ctx context.Context, userID string) (wait time.Duration, err error) {
+	err = p.a.orders.Freed(ctx, userID, func(tx store.Tx) (thawed bool, err error) {
+		thawed, wait, err = p.a.users.Reauthenticated(tx, userID, true)
+		return thawed, err
+	})
+	return wait, err
 }

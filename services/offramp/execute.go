@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"offrampbot/services/exchange"
@@ -95,6 +96,9 @@ func (s *Service) settle(ctx context.Context, op *operation.Operation, lease ope
 		}
 		u.ops[held.ID] = held
 		e.At = u.now
+		if e.On == PayoutAccepted && e.Reason != "" { // accepted, but it will not move by itself
+			u.alert("payout needs attention", op.ID+":"+itoa(held.Calls), e.Reason)
+		}
 		err = u.raise(o, e)
 		if refused(err) {
 			u.refusal(o, e, err)
@@ -312,11 +316,15 @@ func filled(r exchange.Result, o *Order) exchange.Result {
 	return r
 }
 
-// exact makes every paid answer that is not about this very payout unknown: other reference, amount or currency.
+// exact makes every answer that is not about this very payout unknown: other reference, amount or currency. A failure
+// may leave amount and currency out; a payment may not.
 func exact(r payout.Result, o *Order, op *operation.Operation) payout.Result {
-	if r.Outcome == payout.Success &&
-		(r.Reference != op.Reference || r.Amount != o.Net || r.Currency != o.Fiat) {
-		r.Outcome, r.Reason = payout.Unknown, "the provider paid something else than was asked"
+	paid := r.Outcome == payout.Success
+	ended := paid || r.Outcome == payout.Failed || r.Outcome == payout.Reversed
+	other := paid && (r.Reference != op.Reference || r.Amount != o.Net || r.Currency != o.Fiat) ||
+		r.Reference != "" && r.Reference != op.Reference || r.Amount != 0 && r.Amount != o.Net || r.Currency != "" && r.Currency != o.Fiat
+	if ended && other {
+		r.Outcome, r.Found, r.Reason = payout.Unknown, true, "the provider answers about something else than was asked"
 	}
 	return r
 }
@@ -373,3 +381,5 @@ func payoutEvent(o *Order, attempt int, r payout.Result) Occurrence {
 func (s *Service) OnPark(ctx context.Context, op *operation.Operation, reason string) error {
 	return s.Park(ctx, op, *op.Lease, reason)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -48,15 +48,32 @@ func (s *Service) UnfreezeUser(ctx context.Context, userID, why, who string) err
 		})
 		user.Thaw(u.user)
 		u.frozen = true
-		u.touchAll()
-		for _, a := range s.registry.Assets() {
-			err := u.reevaluate(a.ID, Occurrence{On: FundsFreed, ID: "unfrozen", By: ByWorker, At: u.now})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return u.freed("unfrozen")
 	})
+}
+
+// Freed lets a user's unfunded orders start, in the transaction that thawed the user: thaw runs first.
+func (s *Service) Freed(ctx context.Context, userID string, thaw func(tx store.Tx) (thawed bool, err error)) error {
+	thawed := false
+	err := s.engine.Update(ctx, func(_ context.Context, tx store.Tx) (err error) {
+		thawed, err = thaw(tx)
+		return err
+	})
+	if err != nil || !thawed {
+		return err
+	}
+	return s.ofUser(ctx, userID, func(u *unit) error { return u.freed("reauthenticated") })
+}
+
+// freed re-evaluates every asset's unfunded order.
+func (u *unit) freed(why string) error {
+	u.touchAll()
+	for _, a := range u.s.registry.Assets() {
+		if err := u.reevaluate(a.ID, Occurrence{On: FundsFreed, ID: why, By: ByWorker, At: u.now}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TouchUser replaces a user's guard documents without a change, in a transaction that freezes or thaws the user (rule 6).
