@@ -2,6 +2,7 @@ package offramp
 
 import (
 	"context"
+	"time"
 
 	"offrampbot/services/audit"
 	"offrampbot/services/fault"
@@ -54,15 +55,17 @@ func (s *Service) UnfreezeUser(ctx context.Context, userID, why, who string) err
 
 // Freed lets a user's unfunded orders start, in the transaction that thawed the user: thaw runs first.
 func (s *Service) Freed(ctx context.Context, userID string, thaw func(tx store.Tx) (thawed bool, err error)) error {
-	thawed := false
-	err := s.engine.Update(ctx, func(_ context.Context, tx store.Tx) (err error) {
-		thawed, err = thaw(tx)
-		return err
+	return s.commit(ctx, func(tx store.Tx, now time.Time) (*unit, error) {
+		thawed, err := thaw(tx)
+		if err != nil {
+			return nil, err
+		}
+		u, err := s.unit(tx, userID, now)
+		if err != nil || !thawed {
+			return u, err
+		}
+		return u, u.freed("reauthenticated")
 	})
-	if err != nil || !thawed {
-		return err
-	}
-	return s.ofUser(ctx, userID, func(u *unit) error { return u.freed("reauthenticated") })
 }
 
 // freed re-evaluates every asset's unfunded order.
