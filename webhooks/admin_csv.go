@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -86,7 +87,8 @@ func safeCell(text string) string {
 	rest := strings.TrimLeftFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
 	})
-	if strings.ContainsAny(text[:1], "\t\r\n") || rest != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(rest)[0]) {
+	first, _ := utf8.DecodeRuneInString(rest)
+	if strings.ContainsAny(text[:1], "\t\r\n") || rest != "" && strings.ContainsRune("=+-@＝＋－＠", first) {
 		return "'" + text
 	}
 	return text

@@ -162,10 +162,10 @@ type harness struct {
 	meter *obs.Metrics
 }
 
-func goodDeps(t testing.TB, f *fakes, inbox *fakeInbox, log io.Writer, meter *obs.Metrics) Deps {
-	t.Helper()
+func goodDeps(tb testing.TB, f *fakes, inbox *fakeInbox, log io.Writer, meter *obs.Metrics) Deps {
+	tb.Helper()
 	catalogue, err := texts.Load()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return Deps{
 		Inbox: inbox, Repeats: f, Rails: map[string]CallbackRail{"paystack": fakeRail{}}, Approver: f, Flows: f, Confirm: f,
 		Staff: f, Reads: f, Changes: f, Limiter: f, Health: f, Metrics: meter, Scrape: meter.Handler(), Texts: catalogue,

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -99,12 +100,7 @@ func (e *Edge) approvePayout(c *gin.Context) error {
 
 // undecided reports whether an error says nothing about the payout: then the provider shall ask again.
 func undecided(err error) bool {
-	switch classify(err).Kind {
-	case fault.Unavailable, fault.Unknown, fault.Internal:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]fault.Kind{fault.Unavailable, fault.Unknown, fault.Internal}, classify(err).Kind)
 }
 
 // rail finds the provider of a path.

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -38,7 +37,7 @@ func TestServer_answersWhileManyHalfRequestsHang(t *testing.T) {
 		_, err = io.WriteString(conn, "POST /webhooks/whatsapp HTTP/1.1\r\nHost: x\r\n")
 		require.NoError(t, err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+"/healthz", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/healthz", nil)
 	require.NoError(t, err)
 	client := &http.Client{Timeout: 10 * time.Second}
 	response, err := client.Do(request)
@@ -66,5 +65,5 @@ func TestEdge_aSlowStoreEndsAtTheDeadline(t *testing.T) {
 	require.NoError(t, err)
 	h := newHarness(t)
 	h.wantRefusal(h.on(edge.Public, "GET", "/admin/api/v1/orders/x", "", as("viewer")), 503, "store_unavailable")
-	require.True(t, errors.Is(cause, errHandlerTimeout))
+	require.ErrorIs(t, cause, errHandlerTimeout)
 }

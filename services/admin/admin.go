@@ -92,13 +92,13 @@ func (a *Admin) succeed(at time.Time, counter int64) {
 
 // revoke voids one token and forgets those that have ended by themselves.
 func (a *Admin) revoke(jti string, until, at time.Time) {
-	var keep []Revoked
+	keep := []Revoked{{JTI: jti, Until: until}}
 	for _, r := range a.Revoked {
 		if at.Before(r.Until) && r.JTI != jti {
 			keep = append(keep, r)
 		}
 	}
-	a.Revoked = append(keep, Revoked{JTI: jti, Until: until})
+	a.Revoked = keep
 }
 
 // accepts reports whether a token of this account is still good.

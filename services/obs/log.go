@@ -57,26 +57,22 @@ func Redact(groups []string, a slog.Attr) slog.Attr {
 		return a
 	}
 	name := strings.ToLower(a.Key)
-	switch v := a.Value.Resolve(); v.Kind() {
-	case slog.KindString:
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindString {
 		return slog.String(a.Key, scrub(name, v.String()))
-	case slog.KindAny:
+	}
+	if v.Kind() == slog.KindAny {
 		switch value := v.Any().(type) {
 		case error:
 			return slog.String(a.Key, scrub(name, value.Error()))
 		case []byte:
 			return slog.String(a.Key, mask)
 		}
-		if hidden.MatchString(name) {
-			return slog.String(a.Key, mask)
-		}
-		return slog.Attr{Key: a.Key, Value: v}
-	default:
-		if hidden.MatchString(name) && v.Kind() != slog.KindGroup && v.Kind() != slog.KindBool {
-			return slog.String(a.Key, mask)
-		}
-		return slog.Attr{Key: a.Key, Value: v}
 	}
+	if hidden.MatchString(name) && v.Kind() != slog.KindGroup && v.Kind() != slog.KindBool {
+		return slog.String(a.Key, mask)
+	}
+	return slog.Attr{Key: a.Key, Value: v}
 }
 
 // scrub hides what must not be shown in the text of an attribute.

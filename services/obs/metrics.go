@@ -19,7 +19,7 @@ type Metrics struct {
 	bounds   bounds
 
 	duplicates       *prometheus.CounterVec
-	duplicateGap     prometheus.Histogram
+	duplicateGap     prometheus.Observer
 	guardExpired     prometheus.Counter
 	cleanups         prometheus.Counter
 	alerts           *prometheus.CounterVec
@@ -72,7 +72,7 @@ func (m *Metrics) registerGuard() {
 		"Confirmations refused because the same sale is in progress or completed (R72).", "channel")
 	m.duplicateGap = m.histogram("offramp_duplicate_interval_seconds",
 		"Time between a confirmation and its blocked duplicate (R73).",
-		[]float64{.05, .25, 1, 5, 15, 60, 300, 600}).WithLabelValues().(prometheus.Histogram)
+		[]float64{.05, .25, 1, 5, 15, 60, 300, 600}).WithLabelValues()
 	m.guardExpired = m.counter("offramp_guard_expired_total",
 		"Claims found past their deadline, counted from durable intents: a sign of crashes (R74, W11).").WithLabelValues()
 	m.cleanups = m.counter("offramp_cleanup_total",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestMetrics_haveTheNamesOfTheDesign(t *testing.T) {
 	m.Chain("base", 90, 100, time.Unix(1_700_000_000, 0))
 
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		`offramp_duplicates_blocked_total{channel="flow"} 1`, `offramp_duplicate_interval_seconds_count 2`,
 		`offramp_guard_expired_total 1`, `offramp_cleanup_total 1`, `offramp_alerts_total{kind="double_pay"} 1`,
@@ -144,7 +145,7 @@ func TestMetrics_boundTheirLabels(t *testing.T) {
 	require.Equal(t, maxLabelValues+1, testutil.CollectAndCount(m.alerts), "64 kinds and other")
 	require.NotContains(t, func() string {
 		w := httptest.NewRecorder()
-		m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}(), "0123456789")
 }
