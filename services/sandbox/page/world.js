@@ -1,0 +1,106 @@
+// The page's copy of the world: read when something happened, told to whoever draws it.
+
+import { api } from "./api.js";
+import { follow } from "./live.js";
+
+const STATUS_RANK = { accepted: 0, sent: 1, delivered: 2, read: 3, failed: 4 };
+const GATHER = { chat: 20, chains: 250, bank: 80, faults: 40, state: 600 }; // ms in which several causes are one reading
+const TYPING = 25_000; // ms that WhatsApp shows the dots at most
+
+/** Reads and follows the world. Topics: chat:<phone>, typing:<phone>, chains, bank, faults, state, info, link. */
+export function createWorld(phones) {
+  const listeners = new Map();
+  const timers = new Map();
+  const world = { chats: new Map(), typing: new Map(), chains: [], bank: [], faults: [], state: null, info: null, online: true };
+
+  world.on = (topic, listener) => {
+    if (!listeners.has(topic)) listeners.set(topic, new Set());
+    listeners.get(topic).add(listener);
+    return () => listeners.get(topic).delete(listener);
+  };
+  const tell = (topic) => listeners.get(topic)?.forEach((listener) => listener());
+
+  world.chat = (phone) => world.chats.get(phone) ?? [];
+
+  world.readChat = async (phone) => {
+    const messages = await api.chat(phone);
+    const before = world.chat(phone);
+    world.chats.set(phone, messages);
+    if (messages.some((m, i) => i >= before.length && m.direction === "out")) stopTyping(phone);
+    tell(`chat:${phone}`);
+  };
+
+  const readings = {
+    chains: async () => { world.chains = await api.chains(); },
+    bank: async () => { world.bank = await api.bank(); },
+    faults: async () => { world.faults = await api.faults(); },
+    state: async () => { world.state = await api.state(); },
+    info: async () => { world.info = await api.info(); },
+  };
+
+  world.refresh = async (topic) => {
+    await readings[topic]();
+    tell(topic);
+  };
+
+  // Gathers causes that come together into one reading; a reading that fails is repeated by the next cause.
+  function soon(topic, delay, read) {
+    if (timers.has(topic)) return;
+    timers.set(topic, setTimeout(() => {
+      timers.delete(topic);
+      read().catch(() => {});
+    }, delay));
+  }
+  const readSoon = (topic) => soon(topic, GATHER[topic], () => world.refresh(topic));
+  const chatSoon = (phone) => {
+    if (phones().includes(phone)) soon(`chat:${phone}`, GATHER.chat, () => world.readChat(phone));
+  };
+
+  world.readAll = () => {
+    for (const phone of phones()) chatSoon(phone);
+    for (const topic of ["chains", "bank", "faults", "state"]) readSoon(topic);
+    if (world.info === null) world.refresh("info").catch(() => {});
+  };
+
+  function startTyping(phone, at) {
+    const left = TYPING - (Date.now() - new Date(at).getTime());
+    const answered = world.chat(phone).some((m) => m.direction === "out" && m.at > at);
+    if (answered || left <= 0) return;
+    clearTimeout(world.typing.get(phone));
+    world.typing.set(phone, setTimeout(() => stopTyping(phone), left));
+    tell(`typing:${phone}`);
+  }
+
+  function stopTyping(phone) {
+    clearTimeout(world.typing.get(phone));
+    if (world.typing.delete(phone)) tell(`typing:${phone}`);
+  }
+
+  function status(event) {
+    if (event.text === "typing") startTyping(event.phone, event.at);
+    const message = world.chat(event.phone).find((m) => m.wamid === event.id);
+    const name = event.text === "typing" ? "read" : event.text;
+    if (message === undefined || (STATUS_RANK[name] ?? 0) <= (STATUS_RANK[message.status] ?? -1)) return;
+    message.status = name;
+    tell(`chat:${event.phone}`);
+  }
+
+  function take(event) {
+    readSoon("state");
+    if (event.kind === "status") status(event);
+    else if (event.kind === "message") chatSoon(event.phone);
+    else if (event.kind === "flow" && event.text === "closed") chatSoon(event.phone);
+    else if (event.kind === "chain") readSoon("chains");
+    else if (event.kind === "bank") readSoon("bank");
+    if (event.kind === "fault" || world.faults.length > 0) readSoon("faults"); // what happens may use one up
+  }
+
+  function link(online) {
+    if (online) world.readAll();
+    world.online = online;
+    tell("link");
+  }
+
+  world.start = (signal, streams) => follow({ onEvent: take, onLink: link, signal, streams });
+  return world;
+}
