@@ -39,7 +39,7 @@ func crashStory(t *testing.T, at int, after bool) int {
 	engine.count, engine.at, engine.after = 0, at, after
 	holder := 0
 	poll := func() {
-		for range 3 {
+		for range 2 {
 			if _, err := r.Watcher.Step(t.Context()); err != nil {
 				require.ErrorIs(t, err, errCrash)
 				holder++
@@ -53,10 +53,11 @@ func crashStory(t *testing.T, at int, after bool) int {
 		poll()
 	}
 	r.Chain.Reorg(3, gone)
-	for range 14 {
+	for range 5 {
 		poll()
-		r.Chain.Mine(1)
+		r.Chain.Mine(3)
 	}
+	poll()
 	poll()
 	r.WantSteps(kept, "credit", "reverse", "credit")
 	r.WantSteps(gone, "credit", "reverse")

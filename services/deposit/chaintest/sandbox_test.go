@@ -24,17 +24,12 @@ import (
 
 func TestSuite_onTheSandbox(t *testing.T) {
 	t.Parallel()
-	chaintest.Run(t, newSandbox, chaintest.WithBooks)
-}
-
-func TestSuite_onTheSandboxWithTheOrderService(t *testing.T) {
-	t.Parallel()
 	chaintest.Run(t, newSandbox, withOfframp)
 }
 
 func TestSuite_onARealNode(t *testing.T) { //nolint:paralleltest // the node is shared by the sub-tests
 	url := testkit.AnvilURL(t)
-	chaintest.Run(t, func(t *testing.T) *chaintest.World { return chaintest.NewAnvil(t, url) }, withOfframp)
+	chaintest.Run(t, func(t *testing.T) *chaintest.World { return chaintest.NewAnvil(t, url) }, chaintest.WithBooks)
 }
 
 const sandboxFake = "0x00000000000000000000000000000000000fa4e0"
