@@ -147,6 +147,10 @@ func (d *Dispatcher) Handle(ctx context.Context, r *delivery.Receipt, body []byt
 func (t *turn) arrive(ctx context.Context) error {
 	return t.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) (err error) {
 		t.user, err = t.d.Users.Arrive(tx, t.msg.From, t.msg.ScopedID, t.msg.Name, t.msg.SentAt)
+		if err != nil {
+			return err
+		}
+		_, err = whatsapp.Wake(tx, t.user.ID, t.at) // the window is open: what waited for it may go
 		return err
 	})
 }

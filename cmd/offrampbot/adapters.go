@@ -217,6 +217,9 @@ func (h accounts) Handle(ctx context.Context, r *delivery.Receipt, body []byte) 
 	if item.Event == nil {
 		return delivery.ErrUnhandled
 	}
+	for _, e := range item.Event.Errors {
+		h.a.sender.ApplyNumberError(e, nowMillis())
+	}
 	return h.a.db.Update(ctx, func(_ context.Context, tx store.Tx) error {
 		outcome, err := accountEvent(tx, *item.Event)
 		if err != nil {
