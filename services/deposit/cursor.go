@@ -60,6 +60,12 @@ func (c Cursor) advance(to Block, ancestor int64, now time.Time) Cursor {
 	return next
 }
 
+// stands reports whether the cursor says the same as before, but for the time.
+func (c Cursor) stands(before Cursor) bool {
+	return c.Height == before.Height && c.Hash == before.Hash && c.Swept == before.Swept && c.SweepTo == before.SweepTo &&
+		c.SweepAt.Equal(before.SweepAt)
+}
+
 // thin keeps the newest and the oldest mark and, between them, ever fewer with age.
 func thin(marks []Mark) []Mark {
 	if len(marks) == 0 {

@@ -72,8 +72,8 @@ type Cursor struct {
 	store.Meta `bson:",inline"`
 	Height     int64     `bson:"height" json:"height"`
 	Hash       string    `bson:"hash" json:"hash"`
-	Since      int64     `bson:"since" json:"since"` // first height ever scanned
-	PolledAt   time.Time `bson:"polled_at" json:"polled_at"`
+	Since      int64     `bson:"since" json:"since"`         // first height ever scanned
+	PolledAt   time.Time `bson:"polled_at" json:"polled_at"` // of the last poll that found something new
 	// Marks are blocks that were the cursor before, oldest first, thinned with age: where a chain that no longer holds
 	// the cursor's block is still the one we know.
 	Marks []Mark `bson:"marks,omitempty" json:"marks,omitempty"`

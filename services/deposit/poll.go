@@ -227,14 +227,18 @@ func (p *poll) apply(ctx context.Context, result Result) error {
 // maxProblems ends a poll whose facts all fail, as when the store is down.
 const maxProblems = 10
 
-// commit moves the cursor, last.
+// commit moves the cursor, last. A poll that found the chain where it was writes nothing.
 func (p *poll) commit(ctx context.Context, to Block, result Result) (more bool, err error) {
 	if err := p.keepLease(ctx); err != nil {
 		return false, err
 	}
 	next := p.cursor.advance(to, p.ancestor, p.now).swept(p.sweepTo, p.now, p.cfg.Sweep)
-	if _, err := commitCursor(ctx, p.deps.Engine, p.lease, next); err != nil {
-		return false, err
+	if !p.known || len(result.Facts) > 0 || !next.stands(p.cursor) {
+		lease := p.lease
+		lease.Until = p.deps.Now().Add(p.cfg.Lease)
+		if p.lease, err = commitCursor(ctx, p.deps.Engine, lease, next); err != nil {
+			return false, err
+		}
 	}
 	p.vitals.change(func(h *Health) {
 		h.PolledAt, h.Cursor = p.now, next.Height

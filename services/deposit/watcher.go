@@ -98,6 +98,7 @@ type Watcher struct {
 	treasury map[string]bool
 	vitals   *vitals
 	due      time.Time           // of the next poll
+	held     *Lease              // of the last good poll; its revision is checked by the next commit
 	raised   map[string]struct{} // alarms of this process
 }
 
@@ -145,15 +146,18 @@ func (w *Watcher) Step(ctx context.Context) (worked bool, err error) {
 		return false, nil
 	}
 	w.due = now.Add(w.cfg.Poll * 3 / 4)
-	lease, ok, err := takeLease(ctx, w.deps.Engine, w.Name(), w.cfg.Holder, now, w.cfg.Lease)
+	lease, ok, err := w.lead(ctx, now)
 	w.vitals.change(func(h *Health) { h.Leading = ok })
 	if err == nil && !ok {
 		return false, nil
 	}
 	var more bool
+	w.held = nil
 	if err == nil {
 		p := &poll{Watcher: w, lease: lease, now: now}
-		more, err = p.run(ctx)
+		if more, err = p.run(ctx); err == nil {
+			w.held = &p.lease
+		}
 	}
 	w.vitals.change(func(h *Health) {
 		h.Polls++
@@ -173,8 +177,18 @@ func (w *Watcher) Step(ctx context.Context) (worked bool, err error) {
 	return more, nil
 }
 
-// Release gives the lease back, so that another process need not wait for its end. It is safe to call at any time.
+// lead takes the lease, or goes on with the one of the last poll while half of it is left.
+func (w *Watcher) lead(ctx context.Context, now time.Time) (lease Lease, ok bool, err error) {
+	if w.held != nil && w.held.Until.Sub(now) > w.cfg.Lease/2 {
+		return *w.held, true, nil
+	}
+	return takeLease(ctx, w.deps.Engine, w.Name(), w.cfg.Holder, now, w.cfg.Lease)
+}
+
+// Release gives the lease back, so that another process need not wait for its end. Call it when the loop that steps has
+// ended; a lease of another process is left alone.
 func (w *Watcher) Release(ctx context.Context) error {
+	w.held = nil
 	err := w.deps.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 		var l Lease
 		err := tx.Get(store.Leases, w.Name(), &l)
