@@ -267,7 +267,7 @@ func (a *app) openChat(context.Context, tune) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := slip.New(a.db, a.registry)
+	pictures, err := slip.New(a.db, a.registry, a.texts)
 	if err != nil {
 		return err
 	}
