@@ -40,9 +40,10 @@ func TestWatcher_overRandomChains(t *testing.T) {
 // world is a rig under random actions.
 type world struct {
 	*chaintest.Rig
-	rt   *rapid.T
-	txs  []string
-	born int
+	rt      *rapid.T
+	txs     []string
+	born    int
+	highest int64 // the chain ever was
 }
 
 func (w *world) act() {
@@ -58,9 +59,9 @@ func (w *world) act() {
 		w.step()
 	case "reorg":
 		depth := rapid.IntRange(1, int(w.Config.Policy.Window)).Draw(w.rt, "depth")
-		w.Chain.Reorg(depth, w.some()...)
+		w.Chain.Reorg(w.bounded(depth), w.some()...)
 	case "rollback":
-		w.Chain.Rollback(rapid.IntRange(1, 3).Draw(w.rt, "depth"))
+		w.Chain.Rollback(w.bounded(rapid.IntRange(1, 3).Draw(w.rt, "depth")))
 	case "fault":
 		w.Chain.Fail(rapid.SampledFrom([]string{"Head", "BlockAt", "Transfers", "Receipt", "Final"}).Draw(w.rt, "method"), 1)
 	case "empty":
@@ -89,6 +90,12 @@ func (w *world) act() {
 		// Final is only what lies below every reorganisation to come.
 		w.Chain.Finalise(w.Chain.Height() - w.Config.Policy.Window - 3)
 	}
+}
+
+// bounded keeps every block that was ever below the window: the policy says that no reorganisation reaches it.
+func (w *world) bounded(depth int) int {
+	w.highest = max(w.highest, w.Chain.Height())
+	return int(max(0, min(int64(depth), w.Chain.Height()-(w.highest-w.Config.Policy.Window))))
 }
 
 func (w *world) pay() {
