@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"offrampbot/services/chains/evm"
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
+	"offrampbot/services/figures"
 	"offrampbot/services/inbox"
 	"offrampbot/services/loop"
 	"offrampbot/services/operation"
@@ -102,18 +102,13 @@ func (a *app) openChains() error {
 		return err
 	}
 	for _, chain := range a.registry.Chains() {
-		nodes := a.cfg.ChainURLs[chain.ID]
-		if len(nodes) == 0 {
-			a.log.Warn("chain has no node and is not watched", "chain", chain.ID)
-			continue
-		}
-		urls := make([]string, 0, len(nodes))
-		for _, n := range nodes {
-			urls = append(urls, n.Reveal())
-		}
-		source, err := evm.New(evm.Options{Chain: chain.ID, ChainID: chain.ChainID, URLs: urls})
+		source, err := a.source(chain)
 		if err != nil {
 			return err
+		}
+		if source == nil {
+			a.log.Warn("chain has no node and is not watched", "chain", chain.ID)
+			continue
 		}
 		policy, err := deposit.PolicyOf(a.registry, chain.ID)
 		if err != nil {
@@ -142,6 +137,10 @@ func (a *app) openSweeps() error {
 	if err != nil {
 		return err
 	}
+	roll, err := figures.New(a.db, now)
+	if err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		name string
 		step loop.Step
@@ -151,6 +150,7 @@ func (a *app) openSweeps() error {
 		{"timers", a.orders.SweepTimers, a.db.Watch(store.Orders), 500 * time.Millisecond},
 		{"inbox sweep", sweeper.Step, nil, time.Minute},
 		{"staff sweep", a.staff.Step, nil, time.Minute},
+		{"figures", roll.Step, nil, 30 * time.Second},
 		{"health", a.health.step, nil, 2 * time.Second},
 		{"gauges", a.gauges, nil, 15 * time.Second},
 	} {
