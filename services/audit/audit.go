@@ -29,8 +29,9 @@ type Entry struct {
 	Hash       string            `bson:"hash" json:"hash"`
 }
 
-// DuplicateBlocked is the action of the entry that every refused duplicate of a sale leaves (DESIGN §9, §12).
-const DuplicateBlocked = "duplicate blocked"
+// DuplicateBlocked is the action of the entry that every refused duplicate of a sale leaves in its user's stream (DESIGN
+// §9, §12). Data names the intent that was sent and the one that stands in its way (blocked_by).
+const DuplicateBlocked = "duplicate_blocked"
 
 // Head is the guard document of a stream: the last entry's number and hash.
 type Head struct {

@@ -21,8 +21,13 @@ func (s *Story) auditList(r store.Reader, a ask) (admin.Page, error) {
 		}
 		stream = found
 	}
+	return trail(r, a, stream, nil)
+}
+
+// trail lists entries of one stream, or of all; also is one more condition.
+func trail(r store.Reader, a ask, stream string, also func(e *audit.Entry) bool) (admin.Page, error) {
 	src := source[*audit.Entry]{keep: func(e *audit.Entry) bool {
-		return a.is("actor", e.Actor) && a.is("action", e.Action) && a.within(e.At)
+		return a.is("actor", e.Actor) && a.is("action", e.Action) && a.within(e.At) && (also == nil || also(e))
 	}}
 	src.query = store.Query{Collection: store.Audit, Index: "at", From: a.from, Until: a.until}
 	src.place = func(e *audit.Entry) []any { return []any{e.At} }
@@ -58,10 +63,29 @@ func (s *Story) streamOf(r store.Reader, id string) (string, error) {
 	return "", nil
 }
 
-// duplicateList lists blocked confirmations: the audit entries that the refusals wrote.
+// duplicateList lists blocked confirmations: the audit entries that the refusals wrote. q takes those of the order or
+// user it leads to.
 func (s *Story) duplicateList(r store.Reader, a ask) (admin.Page, error) {
 	a.Filters = with(a.Filters, "action", audit.DuplicateBlocked)
-	return s.auditList(r, a)
+	if a.Text == "" {
+		return trail(r, a, "", nil)
+	}
+	f, err := s.resolve(r, a.Text)
+	switch {
+	case err != nil:
+		return nothing, err
+	case len(f.orders) > 0:
+		o, err := s.order(r, f.orders[0])
+		if err != nil {
+			return nothing, err
+		}
+		return trail(r, a, "user:"+o.User, func(e *audit.Entry) bool {
+			return e.Data["intent"] == o.ID || e.Data["blocked_by"] == o.ID
+		})
+	case len(f.users) > 0:
+		return trail(r, a, "user:"+f.users[0], nil)
+	}
+	return nothing, nil
 }
 
 // depositList lists on-chain credits by state, user, chain, suspense or time; q is a deposit ref, a transaction or an id

@@ -105,19 +105,22 @@ func TestList_auditAndDuplicates(t *testing.T) {
 			d.clock.Advance(time.Minute)
 			d.update(func(tx store.Tx) error {
 				return audit.Append(tx, audit.Entry{
-					Stream: "order:" + o.ID, At: d.clock.Now(), Actor: "user:ada", Action: audit.DuplicateBlocked, Why: fmt.Sprint(i),
+					Stream: "user:ada", At: d.clock.Now(), Actor: "user:ada", Action: audit.DuplicateBlocked, Why: fmt.Sprint(i),
+					Data: map[string]string{"intent": "another", "blocked_by": o.ID},
 				})
 			})
-			blocked = append(blocked, audit.ID("order:"+o.ID, int64(2+i)))
+			blocked = append(blocked, audit.ID("user:ada", int64(1+i)))
 		}
 		slices.Reverse(blocked)
 		require.Equal(t, blocked, idsOf(d.list(admin.Duplicates, 2, "", nil)))
 		require.Equal(t, blocked, idsOf(d.list(admin.Duplicates, 2, o.Reference, nil)))
+		require.Equal(t, blocked, idsOf(d.list(admin.Duplicates, 2, "ada", nil)))
 		require.Empty(t, d.list(admin.Duplicates, 2, "bob", nil))
 		until := d.clock.Now().Add(-time.Minute).Format(time.RFC3339)
 		require.Equal(t, blocked[2:], idsOf(d.list(admin.Duplicates, 2, "", map[string]string{"until": until})))
 		require.Len(t, d.list(admin.Audit, 2, "", map[string]string{"actor": "user:ada"}), 6, "with Placed")
-		require.Len(t, d.list(admin.Audit, 2, "", map[string]string{"stream": "order:" + o.ID}), 6)
+		require.Len(t, d.list(admin.Audit, 2, "", map[string]string{"stream": "user:ada"}), 5)
+		require.Len(t, d.list(admin.Audit, 2, "user:ada", nil), 5)
 		require.Len(t, d.list(admin.Audit, 2, o.Reference, map[string]string{"action": "Placed"}), 1)
 		require.Len(t, d.list(admin.Audit, 2, "", map[string]string{"action": "Placed", "actor": "user:ada"}), 1)
 		require.Len(t, d.list(admin.Audit, 4, "", nil), 6)
