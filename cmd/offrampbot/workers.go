@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"offrampbot/services/audit"
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
 	"offrampbot/services/figures"
@@ -141,6 +142,10 @@ func (a *app) openSweeps() error {
 	if err != nil {
 		return err
 	}
+	checkpoint, err := audit.NewCheckpointer(a.db, time.Hour, now)
+	if err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		name string
 		step loop.Step
@@ -153,6 +158,7 @@ func (a *app) openSweeps() error {
 		{"figures", roll.Step, nil, 30 * time.Second},
 		{"health", a.health.step, nil, 2 * time.Second},
 		{"gauges", a.gauges, nil, 15 * time.Second},
+		{"checkpoint", checkpoint.Step, nil, 5 * time.Minute},
 	} {
 		l, err := loop.OfStep(s.step, s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
 		if err := a.add(s.name, l, err); err != nil {

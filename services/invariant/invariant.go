@@ -69,6 +69,13 @@ func (c *Checker) Verify(ctx context.Context) (Report, error) {
 		}
 		r.Checked[string(part.collection)] = n
 	}
+	gone, err := audit.VerifyCheckpoints(ctx, c.engine)
+	if err != nil {
+		return r, fmt.Errorf("verify checkpoints: %w", err)
+	}
+	for _, b := range gone {
+		r.Differences = append(r.Differences, Difference{b.ID, "I11", b.Text})
+	}
 	n, wrong, err := figures.Check(ctx, c.engine)
 	if err != nil {
 		return r, fmt.Errorf("verify figures: %w", err)
