@@ -40,7 +40,7 @@ type vitals struct {
 }
 
 func newVitals(chain string) *vitals {
-	return &vitals{h: Health{Chain: chain, Facts: map[FactKind]int64{}, Ignored: map[string]int64{}}}
+	return &vitals{h: Health{Chain: chain, Facts: make(map[FactKind]int64), Ignored: make(map[string]int64)}}
 }
 
 func (v *vitals) change(fn func(h *Health)) {

@@ -303,7 +303,6 @@ func TestPlan_neverCreditsWithoutProof(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		in := input(nil)
-		var hashes []string
 		for h := int64(90); h < 100; h++ {
 			b := deposit.Block{Number: h, Hash: rapid.SampledFrom([]string{hash(h), "other" + hash(h), ""}).Draw(rt, "hash")}
 			b.Parent = in.Blocks[h-1].Hash
@@ -312,7 +311,6 @@ func TestPlan_neverCreditsWithoutProof(t *testing.T) {
 				continue
 			}
 			in.Blocks[h] = b
-			hashes = append(hashes, b.Hash)
 		}
 		draw := func(label string) deposit.Transfer {
 			tr := transfer(rapid.Int64Range(89, 101).Draw(rt, label))

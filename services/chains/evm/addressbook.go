@@ -58,7 +58,7 @@ func (b *AddressBook) Address(index int64) (string, error) {
 	if index < 0 || index > math.MaxInt32 {
 		return "", fmt.Errorf("derive address %d: the index is not between 0 and 2³¹−1", index)
 	}
-	key, err := b.external.Derive(uint32(index)) //nolint:gosec // bounded above
+	key, err := b.external.Derive(uint32(index)) // bounded above
 	if err != nil {
 		return "", fmt.Errorf("derive address %d: %w", index, err)
 	}

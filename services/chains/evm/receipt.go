@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -56,14 +57,9 @@ func (w wireLog) read() (event, error) {
 		return event{}, fmt.Errorf("read index of log: %w", err)
 	}
 	e := event{index: index, tx: tx}
-	if len(w.Topics) != erc20Topics || !strings.EqualFold(w.Topics[0], transferTopic) {
+	from, to, raw, ok := w.amount()
+	if !ok {
 		return e, nil
-	}
-	from, fromErr := topicAddress(w.Topics[1])
-	to, toErr := topicAddress(w.Topics[2])
-	raw, rawErr := word(w.Data)
-	if fromErr != nil || toErr != nil || rawErr != nil {
-		return e, nil // a contract may emit what only looks like a transfer; it is none
 	}
 	contract, err := address(w.Address)
 	if err != nil {
@@ -73,6 +69,18 @@ func (w wireLog) read() (event, error) {
 		Tx: tx, Contract: contract, From: from, To: to, Raw: raw, Block: block, BlockHash: blockHash,
 	}
 	return e, nil
+}
+
+// amount reads the parts of an ERC-20 Transfer; ok is false for every other event. A contract may emit what only looks
+// like a transfer, so a malformed part makes it another event and not an error.
+func (w wireLog) amount() (from, to string, raw *big.Int, ok bool) {
+	if len(w.Topics) != erc20Topics || !strings.EqualFold(w.Topics[0], transferTopic) {
+		return "", "", nil, false
+	}
+	from, fromErr := topicAddress(w.Topics[1])
+	to, toErr := topicAddress(w.Topics[2])
+	raw, rawErr := word(w.Data)
+	return from, to, raw, fromErr == nil && toErr == nil && rawErr == nil
 }
 
 // wireReceipt is the part of a receipt that we read.

@@ -106,7 +106,7 @@ func (a *anvil) deploy() {
 	code, err := hex.DecodeString(strings.TrimSpace(tokenBytecode))
 	require.NoError(a.t, err)
 	for asset, decimals := range a.decimals {
-		arguments, err := a.abi.Pack("", uint8(decimals)) //nolint:gosec // 6 or 18
+		arguments, err := a.abi.Pack("", uint8(decimals))
 		require.NoError(a.t, err)
 		key := a.next()
 		a.send(key, nil, append(bytes.Clone(code), arguments...))
@@ -180,7 +180,7 @@ func (a *anvil) payMany(to []string, asset string, whole int64) (tx string) {
 }
 
 func (a *anvil) mine(blocks int) {
-	call(a.t, a.url, "anvil_mine", []any{hexutil.EncodeUint64(uint64(blocks))}, nil) //nolint:gosec // small
+	call(a.t, a.url, "anvil_mine", []any{hexutil.EncodeUint64(uint64(blocks))}, nil)
 }
 
 type anvilReceipt struct {

@@ -35,7 +35,7 @@ type Books struct {
 
 // NewBooks returns the books of a store.
 func NewBooks(engine store.Engine) *Books {
-	return &Books{engine: engine, before: map[deposit.FactKind]int{}, after: map[deposit.FactKind]int{}}
+	return &Books{engine: engine, before: make(map[deposit.FactKind]int), after: make(map[deposit.FactKind]int)}
 }
 
 // ErrBroken: a fact breaks a rule that the watcher must keep.
