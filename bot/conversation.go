@@ -16,12 +16,11 @@ const (
 	Stranger Step = "stranger" // has not signed up
 	Idle     Step = "idle"     // nothing is asked
 	Selling  Step = "selling"  // the sell form was sent
-	Choosing Step = "choosing" // an ambiguous amount was asked about
 	Stopping Step = "stopping" // a cancellation was asked to be confirmed
 )
 
 // Steps lists every step.
-func Steps() []Step { return []Step{Stranger, Idle, Selling, Choosing, Stopping} }
+func Steps() []Step { return []Step{Stranger, Idle, Selling, Stopping} }
 
 // Said is what a message means to the conversation.
 type Said string
@@ -187,7 +186,7 @@ func Next(at Step, said Said) Rule {
 // Document is docs/conversation.md.
 func Document() string {
 	var b strings.Builder
-	b.WriteString("# Conversation\n\nGenerated from the table in `bot/conversation.go`; do not edit. A chat's step lives for thirty minutes and may be lost:\n" +
+	b.WriteString("# Conversation\n\nGenerated from the table in `bot/conversation.go`; `go test ./bot -update` writes it again. A chat's step lives for thirty minutes and may be lost:\n" +
 		"it only remembers what the user is typing. Money is decided by orders, see [order-states.md](order-states.md).\n\n| at | said | the bot | then |\n|---|---|---|---|\n")
 	for _, r := range conversation {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.At, r.Said, r.Do, r.To)

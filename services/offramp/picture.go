@@ -46,7 +46,7 @@ func Rows() []RowOf {
 // Document is docs/order-states.md: picture, table and the full matrix of states, phases and events.
 func Document() string {
 	var b strings.Builder
-	b.WriteString("# Order states\n\nGenerated from the table in `services/offramp/transitions.go` by `offrampbot states`; do not edit.\n\n")
+	b.WriteString("# Order states\n\nGenerated from the table in `services/offramp/transitions.go`; `offrampbot states` prints it and `go test\n./services/offramp -update` writes it again.\n\n")
 	b.WriteString("## Picture\n\n```mermaid\n" + Picture(nil) + "```\n\n## States\n\n| state | meaning | final |\n|---|---|---|\n")
 	for _, s := range States() {
 		final := ""
