@@ -27,7 +27,7 @@ check: ## Format, modules, vet, lint, imports, generated files, fuzz smoke, vuln
 	@scripts/check
 
 lint: ## Install golangci-lint (minutes, once) and run it
-	@$$(scripts/tool $(GOLANGCI)) run --build-tags '$(TAGS)' ./...
+	@$$(scripts/tool $(GOLANGCI)) run ./...
 
 bench: ## Measure against a baseline in the same run: one line per row of the speed table
 	@scripts/services start 2>/dev/null && eval "$$(scripts/services env)" && \

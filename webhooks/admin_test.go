@@ -221,7 +221,9 @@ func TestAdmin_changesRefuseOtherBodies(t *testing.T) {
 		h.wantRefusal(h.do("PUT", "/admin/api/v1/settings", body, as(admin.Operator)), 400, "body_invalid")
 	}
 	for _, options := range [][]option{
-		{header("Idempotency-Key", "")}, {header("Idempotency-Key", "a b")}, {header("Idempotency-Key", strings.Repeat("x", 129))},
+		{header("Idempotency-Key", "")},
+		{header("Idempotency-Key", "a b")},
+		{header("Idempotency-Key", strings.Repeat("x", 129))},
 		{header("Idempotency-Key", "a"), header("Idempotency-Key", "b")},
 	} {
 		w := h.do("POST", "/admin/api/v1/parked/p/redrive", `{"reason":"x"}`, append(options, as(admin.Operator))...)

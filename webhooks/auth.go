@@ -37,8 +37,12 @@ func EndSessionCookie() *http.Cookie {
 // staff is the chain of an API route that needs a permission.
 func (e *Edge) staff(p admin.Permission) []step {
 	return []step{
-		{"headers", headers}, e.body(64 << 10), {"same_origin", e.sameOrigin}, {"token", e.token},
-		{"may " + string(p), e.may(p)}, {"rate_limit staff", e.limitStaff},
+		{"headers", headers},
+		e.body(64 << 10),
+		{"same_origin", e.sameOrigin},
+		{"token", e.token},
+		{"may " + string(p), e.may(p)},
+		{"rate_limit staff", e.limitStaff},
 	}
 }
 
@@ -48,7 +52,9 @@ func (e *Edge) page(p admin.Permission) []step {
 		return e.staff(p)
 	}
 	return []step{
-		{"headers", headers}, e.body(64 << 10), {"same_origin", e.sameOrigin},
+		{"headers", headers},
+		e.body(64 << 10),
+		{"same_origin", e.sameOrigin},
 		{"rate_limit address", e.limitAddress},
 	}
 }

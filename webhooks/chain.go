@@ -42,7 +42,10 @@ type route struct {
 // first are the steps of every request, also of those without a route.
 func (e *Edge) first() []step {
 	return []step{
-		{"request_id", e.requestID}, {"recover", e.recover}, {"access_log", e.accessLog}, {"metrics", e.count},
+		{"request_id", e.requestID},
+		{"recover", e.recover},
+		{"access_log", e.accessLog},
+		{"metrics", e.count},
 		{"deadline", e.deadline},
 	}
 }

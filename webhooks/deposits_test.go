@@ -32,7 +32,9 @@ func TestDeposits_answers(t *testing.T) {
 		body   string
 	}{
 		{
-			"applied", offramp.Confirmed{Outcome: offramp.Applied, Operation: "start-exchange:w1", State: offramp.Exchange}, nil, 200,
+			"applied",
+			offramp.Confirmed{Outcome: offramp.Applied, Operation: "start-exchange:w1", State: offramp.Exchange},
+			nil, 200,
 			`{"outcome":"applied","operationId":"start-exchange:w1","state":"exchange"}`,
 		},
 		{"again", offramp.Confirmed{Outcome: offramp.DuplicateDelivery, State: offramp.Exchange}, nil, 200, `{"outcome":"duplicate-delivery","state":"exchange"}`},

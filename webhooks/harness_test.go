@@ -115,6 +115,7 @@ func (f *fakes) Answer(_ context.Context, body []byte) (int, []byte) { return f.
 func (f *fakes) Confirm(_ context.Context, c offramp.Confirmation) (offramp.Confirmed, error) {
 	return f.confirm(c)
 }
+
 func (f *fakes) List(_ context.Context, list admin.List, q admin.Query) (admin.Page, error) {
 	return f.list(list, q)
 }
@@ -200,8 +201,10 @@ func goodConfig() Config {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{T: t, fakes: &fakes{}, inbox: &fakeInbox{receipts: map[string]*delivery.Receipt{}}, log: &bytes.Buffer{},
-		meter: obs.NewMetrics("test")}
+	h := &harness{
+		T: t, fakes: &fakes{}, inbox: &fakeInbox{receipts: map[string]*delivery.Receipt{}}, log: &bytes.Buffer{},
+		meter: obs.NewMetrics("test"),
+	}
 	edge, err := New(goodDeps(t, h.fakes, h.inbox, h.log, h.meter), goodConfig())
 	require.NoError(t, err)
 	h.edge = edge

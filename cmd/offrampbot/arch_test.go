@@ -215,29 +215,49 @@ func libraryAllowed(dir string, own ring, imported string) bool {
 func TestArch_rulesCanFail(t *testing.T) {
 	t.Parallel()
 	for _, no := range [][2]string{
-		{"services/money", "services/store"}, {"services/store", "services/audit"}, {"services/ledger", "services/offramp"},
-		{"services/offramp", "services/invariant"}, {"services/guard", "services/lock"}, {"services/config", "services/guard"},
-		{"webhooks", "commands"}, {"flows", "bot"}, {"services/user", "flows"}, {"bot", "services/sandbox"},
-		{"services/sandbox", "services/whatsapp"}, {"webhooks", "services/testkit"}, {"services/sandbox", "flows"},
+		{"services/money", "services/store"},
+		{"services/store", "services/audit"},
+		{"services/ledger", "services/offramp"},
+		{"services/offramp", "services/invariant"},
+		{"services/guard", "services/lock"},
+		{"services/config", "services/guard"},
+		{"webhooks", "commands"},
+		{"flows", "bot"},
+		{"services/user", "flows"},
+		{"bot", "services/sandbox"},
+		{"services/sandbox", "services/whatsapp"},
+		{"webhooks", "services/testkit"},
+		{"services/sandbox", "flows"},
 	} {
 		require.False(t, oursAllowed(no[0], rings[no[0]], no[1]), no)
 	}
 	for _, yes := range [][2]string{
-		{"services/invariant", "services/offramp"}, {"services/sandbox", "flows_json"}, {"webhooks", "bot"},
-		{"cmd/offrampbot", "services/simulate"}, {"services/simulate", "webhooks"}, {"services/whatsapp", "services/config"},
+		{"services/invariant", "services/offramp"},
+		{"services/sandbox", "flows_json"},
+		{"webhooks", "bot"},
+		{"cmd/offrampbot", "services/simulate"},
+		{"services/simulate", "webhooks"},
+		{"services/whatsapp", "services/config"},
 	} {
 		require.True(t, oursAllowed(yes[0], rings[yes[0]], yes[1]), yes)
 	}
 	for _, no := range [][2]string{
-		{"bot", "github.com/gin-gonic/gin"}, {"services/store/bolt", "go.mongodb.org/mongo-driver/v2/mongo"},
-		{"services/payout", "net/http"}, {"webhooks", "log"}, {"services/chains/evm", "github.com/ethereum/go-ethereum/ethclient/simulated"},
-		{"services/chains/evm", "github.com/ethereum/go-ethereum/eth/downloader"}, {"services/offramp", "github.com/stretchr/testify/require"},
+		{"bot", "github.com/gin-gonic/gin"},
+		{"services/store/bolt", "go.mongodb.org/mongo-driver/v2/mongo"},
+		{"services/payout", "net/http"},
+		{"webhooks", "log"},
+		{"services/chains/evm", "github.com/ethereum/go-ethereum/ethclient/simulated"},
+		{"services/chains/evm", "github.com/ethereum/go-ethereum/eth/downloader"},
+		{"services/offramp", "github.com/stretchr/testify/require"},
 	} {
 		require.False(t, libraryAllowed(no[0], rings[no[0]], no[1]), no)
 	}
 	for _, yes := range [][2]string{
-		{"services/store/bolt", "go.mongodb.org/mongo-driver/v2/bson"}, {"webhooks", "log/slog"}, {"webhooks", "net/http"},
-		{"services/chains/evm", "github.com/ethereum/go-ethereum/ethclient"}, {"services/ids", "github.com/google/uuid"},
+		{"services/store/bolt", "go.mongodb.org/mongo-driver/v2/bson"},
+		{"webhooks", "log/slog"},
+		{"webhooks", "net/http"},
+		{"services/chains/evm", "github.com/ethereum/go-ethereum/ethclient"},
+		{"services/ids", "github.com/google/uuid"},
 	} {
 		require.True(t, libraryAllowed(yes[0], rings[yes[0]], yes[1]), yes)
 	}

@@ -252,8 +252,10 @@ func TestOnce_runsARequestOnce(t *testing.T) {
 		_, _, err = h.Once(t.Context(), other, answerWith(200, "second"))
 		h.wantFault("idempotency_conflict", err)
 		for _, scope := range []Scope{
-			{Admin: "b", Method: "PUT", Route: "/x", Key: "key-0001"}, {Admin: "a", Method: "POST", Route: "/x", Key: "key-0001"},
-			{Admin: "a", Method: "PUT", Route: "/y", Key: "key-0001"}, {Admin: "a", Method: "PUT", Route: "/x", Key: "key-0002"},
+			{Admin: "b", Method: "PUT", Route: "/x", Key: "key-0001"},
+			{Admin: "a", Method: "POST", Route: "/x", Key: "key-0001"},
+			{Admin: "a", Method: "PUT", Route: "/y", Key: "key-0001"},
+			{Admin: "a", Method: "PUT", Route: "/x", Key: "key-0002"},
 			{Admin: "aP", Method: "UT", Route: "/x", Key: "key-0001"},
 		} {
 			answer, repeated, err := h.Once(t.Context(), Request{Scope: scope, Hash: "h"}, answerWith(200, "other"))
