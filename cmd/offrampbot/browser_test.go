@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// startDemo runs `offrampbot demo` in this process and returns the address of its page.
+func startDemo(t *testing.T) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out := &safeBuffer{}
+	ended := make(chan error, 1)
+	go func() { ended <- runDemo(ctx, out, "127.0.0.1:0", filepath.Join(t.TempDir(), "bot.log")) }()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	address := regexp.MustCompile(`Phone page\s+(http://\S+)/`)
+	for end := time.Now().Add(browserPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if found := address.FindStringSubmatch(out.String()); found != nil {
+			return found[1]
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatal("the demo ended: ", err)
+		default:
+		}
+	}
+	t.Fatal("the demo did not start: ", out.String())
+	return ""
+}
+
+// payoutSeen is one line of the bank's own list.
+type payoutSeen struct {
+	AmountMinor int64  `json:"amount_minor"`
+	Status      string `json:"status"`
+	Calls       int    `json:"calls"`
+}
+
+func bankList(t *testing.T, world string) []payoutSeen {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, world+"/world/bank/transfers", nil)
+	require.NoError(t, err)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, res.Body.Close()) }()
+	var list struct {
+		Items []payoutSeen `json:"items"`
+	}
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&list))
+	return list.Items
+}
+
+// pageScreen and pageFooter name a Flow screen that is open, and the button at its foot.
+func pageScreen(id string) string { return fmt.Sprintf(`.layer:not(.leaving) [data-screen="%s"]`, id) }
+func pageFooter(id string) string { return pageScreen(id) + " .flow-foot .primary" }
+
+// pageInput names an input of a Flow screen.
+func pageInput(id, name string) string {
+	return fmt.Sprintf(`%s [data-name="%s"] .field-input`, pageScreen(id), name)
+}
+
+// newestBubble waits until the bot's newest message says something.
+func (b *browser) newestBubble(words string) {
+	b.t.Helper()
+	b.until("the bot says "+words, fmt.Sprintf(`[...document.querySelectorAll(".message.theirs")].at(-1)?.innerText.includes(%q)`, words))
+}
+
+const (
+	pagePIN   = "482913"
+	wrongPIN  = "730164"
+	pageOffer = "#stage .message.theirs .flow-button"
+)
+
+// TestPage_aSaleFromTheFirstWordToTheMoney plays a whole sale through the page only: nothing but taps and keys.
+func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
+	t.Parallel()
+	world := startDemo(t)
+	b := newBrowser(t, 1400, 900)
+	b.colours("light")
+	b.open(world + "/")
+
+	b.see("#intro .secondary")
+	b.shot("first-visit")
+	b.tap("#intro .secondary")
+	b.fill(".composer-text", "hi")
+	b.press(kb.Enter)
+	b.signUp()
+
+	net := b.fillInSale()
+	b.wrongPINKeepsTheScreen()
+	b.fill(pageInput("OFFRAMP_CRYPTO_REVIEW", "pin"), pagePIN)
+	b.tap(pageFooter("OFFRAMP_CRYPTO_REVIEW"))
+	b.see(pageFooter("OFFRAMP_SUCCESS"))
+	b.shot("flow-success")
+	b.tap(pageFooter("OFFRAMP_SUCCESS"))
+	b.until("the deposit address is in the chat", `document.querySelector(".message.theirs .address")`)
+	require.Empty(t, bankList(t, world), "nothing is paid before the deposit")
+
+	b.tap(`[data-act="send"]`)
+	b.until("the bot says that it is paid", `[...document.querySelectorAll(".message.theirs")].some((n) => n.innerText.includes("Paid: ₦"))`)
+	b.until("the bank's list on the page shows it as paid", `document.querySelector(".payout .state.success")`)
+	b.shot("sale")
+
+	paid := bankList(t, world)
+	require.Len(t, paid, 1)
+	require.Equal(t, payoutSeen{AmountMinor: net, Status: "success", Calls: 1}, paid[0])
+	b.sheetsCloseWithEscape()
+	b.oldBubbleIsRefused()
+	require.Empty(t, b.console(), "the console is clean")
+}
+
+// signUp goes through the Flow that makes an account.
+func (b *browser) signUp() {
+	b.t.Helper()
+	b.tap(pageOffer)
+	b.see(pageFooter("PERSONAL_INFO"))
+	b.shot("flow-sign-up")
+	b.tap(pageFooter("PERSONAL_INFO"))
+	b.fill(pageInput("SECURITY_INFO", "pin"), pagePIN)
+	b.fill(pageInput("SECURITY_INFO", "confirm_pin"), pagePIN)
+	b.shot("flow-pin-twice")
+	b.tap(pageFooter("SECURITY_INFO"))
+	b.tap(pageFooter("SUCCESSFUL"))
+	b.newestBubble("Your account is ready")
+}
+
+// fillInSale goes up to the PIN and returns the net payout that the review quotes, in minor units.
+func (b *browser) fillInSale() int64 {
+	b.t.Helper()
+	before := b.count(pageOffer)
+	b.tap(`.suggestions .chip:first-child`) // sell 25 usdt
+	b.until("the sell Flow is offered", fmt.Sprintf(`document.querySelectorAll(%q).length > %d`, pageOffer, before))
+	b.tap(pageOffer)
+	b.tap(pageInput("OFFRAMP_DETAILS", "bank_code"))
+	b.fill(".layer:not(.leaving) .search", "guaranty")
+	b.tap(".layer:not(.leaving) .choices .row")
+	b.fill(pageInput("OFFRAMP_DETAILS", "account_number"), "0123456789")
+	b.shot("flow-details")
+	b.tap(pageFooter("OFFRAMP_DETAILS"))
+	b.see(pageFooter("OFFRAMP_FIAT_REVIEW"))
+	b.shot("flow-review")
+
+	b.tap(pageScreen("OFFRAMP_FIAT_REVIEW") + " .layer-back")
+	b.see(pageFooter("OFFRAMP_DETAILS"))
+	var kept string
+	b.eval(fmt.Sprintf(`document.querySelector(%q).value`, pageInput("OFFRAMP_DETAILS", "account_number")), &kept)
+	require.Equal(b.t, "0123456789", kept, "what was typed is still there after going back")
+	b.tap(pageFooter("OFFRAMP_DETAILS"))
+	b.see(pageFooter("OFFRAMP_FIAT_REVIEW"))
+
+	quoted := regexp.MustCompile(`₦[\d,]+\.\d\d`).FindString(b.text(pageScreen("OFFRAMP_FIAT_REVIEW") + " .is-TextHeading"))
+	require.NotEmpty(b.t, quoted)
+	digits := strings.NewReplacer("₦", "", ",", "", ".", "").Replace(quoted)
+	var net int64
+	_, err := fmt.Sscan(digits, &net)
+	require.NoError(b.t, err)
+	b.tap(pageFooter("OFFRAMP_FIAT_REVIEW"))
+	return net
+}
+
+// wrongPINKeepsTheScreen sends a wrong PIN: the field says so and the screen stays.
+func (b *browser) wrongPINKeepsTheScreen() {
+	b.t.Helper()
+	b.fill(pageInput("OFFRAMP_CRYPTO_REVIEW", "pin"), wrongPIN)
+	b.shot("flow-pin")
+	b.tap(pageFooter("OFFRAMP_CRYPTO_REVIEW"))
+	b.until("the PIN field shows an error", fmt.Sprintf(`document.querySelector(%q)?.textContent !== ""`, pageScreen("OFFRAMP_CRYPTO_REVIEW")+` [data-name="pin"] .field-error`))
+	b.shot("flow-pin-wrong")
+	var typed string
+	b.eval(fmt.Sprintf(`document.querySelector(%q).value`, pageInput("OFFRAMP_CRYPTO_REVIEW", "pin")), &typed)
+	require.Empty(b.t, typed, "a wrong PIN does not stay in the field")
+}
+
+// sheetsCloseWithEscape opens the menu's list and leaves it by Escape; the focus goes back to its button.
+func (b *browser) sheetsCloseWithEscape() {
+	b.t.Helper()
+	b.fill(".composer-text", "menu")
+	b.press(kb.Enter)
+	const listButton = "#stage .message.theirs:last-child .control"
+	b.until("a list is offered", fmt.Sprintf(`document.querySelector(%q)`, listButton))
+	b.tap(listButton)
+	b.see(".layer:not(.leaving) .choices .row")
+	b.shot("list")
+	b.press(kb.Escape)
+	b.until("the sheet is gone", `document.querySelectorAll(".layer").length === 0`)
+	var focused bool
+	b.eval(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, listButton), &focused)
+	require.True(b.t, focused, "the focus is back on the button that opened the sheet")
+}
+
+// oldBubbleIsRefused opens the first sell Flow again: its token is used, which the sheet says in the bot's words.
+func (b *browser) oldBubbleIsRefused() {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%q)]; all.at(-1).dataset.again = "1"; return true; })()`, pageOffer), new(bool))
+	b.tap(`[data-again="1"]`)
+	b.until("the sheet says why", `document.querySelector(".flow-end p")?.textContent || document.querySelector(".flow-body")`)
+	b.shot("flow-expired")
+	b.press(kb.Escape)
+	b.until("the sheet is gone", `document.querySelectorAll(".layer").length === 0`)
+}
