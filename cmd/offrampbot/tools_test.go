@@ -254,3 +254,22 @@ func TestKeysRotate_sealsEverythingUnderTheNewKey(t *testing.T) { //nolint:paral
 	})
 	require.NoError(t, json.Unmarshal([]byte(h.ok("", "keys", "rotate", "--json")), &rotation{}))
 }
+
+func TestReconcile_saysWhatIsNotProven(t *testing.T) { //nolint:paralleltest // it changes the process's environment
+	h := newHost(t) // whose nodes and provider do not answer
+	t.Setenv("PROVIDER_TIMEOUT", "1s")
+	out, err := h.do("", "reconcile")
+	require.ErrorIs(t, err, errDifference)
+	require.Contains(t, out, "statement:paystack  statement  the provider does not list its transfers")
+	require.NotContains(t, out, "sk_test")
+	out, err = h.do("", "reconcile", "--json")
+	require.ErrorIs(t, err, errDifference)
+	var report struct {
+		OK          bool
+		Differences []struct{ ID, Rule, Text string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.False(t, report.OK)
+	require.NotEmpty(t, report.Differences)
+	require.True(t, h.misused("", "reconcile", "--days", "0"))
+}
