@@ -59,12 +59,15 @@ type sentTx struct {
 	raw string
 }
 
-// NewAnvil returns a world on a real EVM node: its own tokens and accounts, mining by hand until the test ends.
+// NewAnvil returns a world on a real EVM node: its own tokens and accounts, mining by hand until the test ends. It starts
+// the node's chain anew, because a node with a long past answers ever more slowly, so nobody else may use the node
+// meanwhile.
 func NewAnvil(t *testing.T, url string) *World {
 	t.Helper()
 	parsed, err := abi.JSON(strings.NewReader(tokenABI))
 	require.NoError(t, err)
 	a := &anvil{t: t, url: url, abi: parsed, tokens: map[string]common.Address{}, decimals: map[string]int{"USDT": 6, "USDC": 18, "": 6}}
+	call(t, url, "anvil_reset", []any{}, nil)
 	call(t, url, "evm_setAutomine", []any{false}, nil)
 	t.Cleanup(func() { call(t, url, "evm_setAutomine", []any{true}, nil) }) // as the node was found
 	a.fund()
