@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"offrampbot/services/delivery"
 	"offrampbot/services/inbox"
@@ -17,26 +18,31 @@ import (
 // lockedMessages serialises one person's messages over all processes.
 func (a *app) lockedMessages(next inbox.Handler) inbox.Handler {
 	return inbox.HandlerFunc(func(ctx context.Context, r *delivery.Receipt, body []byte) error {
-		return a.locked(ctx, "person:"+r.Partition, func(ctx context.Context) error { return next.Handle(ctx, r, body) })
+		return a.locked(ctx, "person:"+r.Partition, delivery.ErrBusy, func(ctx context.Context) error { return next.Handle(ctx, r, body) })
 	})
 }
 
 // lockedOrder serialises the workers of one order over all processes.
 func (a *app) lockedOrder(next outbox.HandlerFunc) outbox.HandlerFunc {
 	return func(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-		return a.locked(ctx, "order:"+op.Order, func(ctx context.Context) error { return next(ctx, op, lease) })
+		return a.locked(ctx, "order:"+op.Order, operation.ErrBusy, func(ctx context.Context) error { return next(ctx, op, lease) })
 	}
 }
 
-// locked runs fn under a lock. Held elsewhere means: not now. A Redis that does not answer means: without the lock.
-func (a *app) locked(ctx context.Context, key string, fn func(ctx context.Context) error) error {
+// locked runs fn under a lock. Held elsewhere means: busy, a moment later; a holder that died or could not give it back
+// blocks nobody longer than the lock's life. A Redis that does not answer means: without the lock.
+func (a *app) locked(ctx context.Context, key string, busy error, fn func(ctx context.Context) error) error {
 	ran := false
 	err := a.locker.Do(ctx, key, func(ctx context.Context) error {
 		ran = true
 		return fn(ctx)
 	})
-	if ran || errors.Is(err, lock.ErrHeld) {
+	switch {
+	case ran:
 		return err
+	case errors.Is(err, lock.ErrHeld):
+		return fmt.Errorf("%w: %w", busy, err)
+	default:
+		return fn(ctx)
 	}
-	return fn(ctx)
 }

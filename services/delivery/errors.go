@@ -9,6 +9,9 @@ var (
 	// ErrUnhandled: nobody knows what to do with a receipt of this kind. A handler returns it (wrapped or not); the
 	// receipt is kept as unhandled and can be driven again by a release that knows it (W20).
 	ErrUnhandled = errors.New("unhandled kind")
+	// ErrBusy: somebody else works for the same person right now, or seemed to when it was asked. A handler returns it
+	// (wrapped or not); the receipt waits a moment and the try does not count, because nothing is wrong with it.
+	ErrBusy = errors.New("somebody else is at it")
 	// ErrNotParked: only a parked or unhandled receipt can be driven again.
 	ErrNotParked = errors.New("receipt is not parked")
 )

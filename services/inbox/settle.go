@@ -24,6 +24,10 @@ func (w *Worker) settle(ctx context.Context, r *delivery.Receipt, err error) err
 	case errors.Is(err, delivery.ErrUnhandled):
 		log.WarnContext(ctx, "receipt of an unknown kind was kept", "kind", r.Kind)
 		return w.setAside(ctx, r, delivery.MarkUnhandled, reason(err))
+	case errors.Is(err, delivery.ErrBusy):
+		wait = w.backoff(1)
+		log.DebugContext(ctx, "receipt waits for somebody else", "error", err, "wait_ms", wait.Milliseconds())
+		return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, r, now.Add(wait)) })
 	case isDown(err): // no fault of the receipt
 		log.WarnContext(ctx, "receipt waits for the store", "error", err, "wait_ms", wait.Milliseconds())
 		return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, r, now.Add(wait)) })

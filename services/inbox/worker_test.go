@@ -108,6 +108,26 @@ func TestStep_aStoreThatIsAwayIsNoFaultOfTheReceipt(t *testing.T) {
 	require.Equal(t, delivery.Done, h.load("wa:ann-001").State)
 }
 
+func TestStep_somebodyElseAtThePersonIsNoFaultOfTheReceipt(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, engine store.Engine) {
+		h := newHarness(t, engine, inbox.Config{})
+		h.store(h.message("ann", 1))
+		h.handle = func(context.Context, *delivery.Receipt, []byte) error {
+			return fmt.Errorf("take lock: %w", delivery.ErrBusy)
+		}
+		for range 3 * delivery.MaxTries {
+			require.True(t, h.step())
+			require.False(t, h.step(), "not at once")
+			h.clock.Advance(time.Second)
+		}
+		require.Equal(t, delivery.Received, h.load("wa:ann-001").State)
+		h.handle = h.finish
+		require.True(t, h.step())
+		require.Equal(t, delivery.Done, h.load("wa:ann-001").State)
+	})
+}
+
 func TestStep_unknownSourcesAndKindsAreKept(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, engine store.Engine) {

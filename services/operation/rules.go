@@ -142,14 +142,14 @@ func Postpone(tx store.Tx, op *Operation, due time.Time, reason string) error {
 	return replace(tx, op, "postpone")
 }
 
-// GiveBack returns an operation that was not worked on through no fault of its own (the process stops): it is due at
-// once and the try does not count.
-func GiveBack(tx store.Tx, op *Operation, now time.Time) error {
+// GiveBack returns an operation that was not worked on through no fault of its own (the process stops, somebody else is
+// at its order): it is due again at due and the try does not count.
+func GiveBack(tx store.Tx, op *Operation, due time.Time) error {
 	if op.State.Closed() {
 		return fmt.Errorf("give operation %s back: %w", op.ID, ErrClosed)
 	}
 	op.Tries = max(0, op.Tries-1)
-	op.Due, op.Lease = &now, nil
+	op.Due, op.Lease = &due, nil
 	return replace(tx, op, "give back")
 }
 

@@ -84,6 +84,26 @@ func TestStep_parksAfterABoundedNumberOfTries(t *testing.T) {
 	})
 }
 
+func TestStep_somebodyElseAtTheOrderIsNoFaultOfTheOperation(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, engine store.Engine) {
+		h := newHarness(t, engine, outbox.Config{MaxTries: 3})
+		h.record(h.payout("payout:a", "ann"))
+		h.handle = func(context.Context, *operation.Operation, operation.Lease) error {
+			return fmt.Errorf("take lock: %w", operation.ErrBusy)
+		}
+		for range 9 {
+			require.True(t, h.step())
+			require.False(t, h.step(), "not at once")
+			h.clock.Advance(time.Second)
+		}
+		require.Zero(t, h.load("payout:a").Tries)
+		h.handle = h.finish
+		require.True(t, h.step())
+		require.Equal(t, operation.Done, h.load("payout:a").State)
+	})
+}
+
 func TestStep_aPanicIsATryAndKeepsItsStack(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, testkit.Bolt(t, operation.Indexes), outbox.Config{MaxTries: 2})

@@ -21,6 +21,12 @@ func (w *Worker) settle(ctx context.Context, t *task, err, cause error) error {
 		return nil
 	case errors.Is(cause, loop.ErrStop), ctx.Err() != nil:
 		return w.write(ctx, t, operation.GiveBack)
+	case errors.Is(err, operation.ErrBusy):
+		wait := w.backoff(1, nil)
+		log.DebugContext(ctx, "operation waits for somebody else", "error", err, "wait_ms", wait.Milliseconds())
+		return w.write(ctx, t, func(tx store.Tx, op *operation.Operation, now time.Time) error {
+			return operation.GiveBack(tx, op, now.Add(wait))
+		})
 	case t.op.Tries >= w.cfg.MaxTries:
 		log.ErrorContext(ctx, "operation was parked", "error", err)
 		return w.park(ctx, t, reason(err))
