@@ -111,6 +111,9 @@ func (a *app) openChains() error {
 			a.log.Warn("chain has no node and is not watched", "chain", chain.ID)
 			continue
 		}
+		if err := checkChain(source, a.cfg.Times.ProviderTimeout); err != nil {
+			return err
+		}
 		policy, err := deposit.PolicyOf(a.registry, chain.ID)
 		if err != nil {
 			return err
@@ -126,6 +129,16 @@ func (a *app) openChains() error {
 			return err
 		}
 		a.health.watch(chain.ID, w)
+	}
+	return nil
+}
+
+// checkChain refuses nodes of another chain. A node that does not answer now is asked again by the watcher.
+func checkChain(source *evm.Source, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("node did not say its chain in time"))
+	defer cancel()
+	if err := source.Check(ctx); errors.Is(err, evm.ErrChainID) {
+		return err
 	}
 	return nil
 }
@@ -179,7 +192,13 @@ func (a *app) runWorkers(ctx context.Context) error {
 			return nil
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.cfg.Store.Timeout, errors.New("giving the chains back took too long"))
+	defer cancel()
+	for _, w := range a.health.chains { // another process may watch at once
+		err = errors.Join(err, w.Release(ctx))
+	}
+	return err
 }
 
 // health knows how the process is.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"offrampbot/services/audit"
 	"offrampbot/services/deposit"
@@ -106,7 +107,20 @@ func (u *unit) deposit(f deposit.Fact) error {
 // park puts a deposit on the operator's list, once.
 func (u *unit) park(d *deposit.Deposit) error {
 	u.alert("deposit parked", ids.DepositSource(d.ID, d.Epoch), d.Reason)
-	return u.uncount(d)
+	if err := u.uncount(d); err != nil {
+		return err
+	}
+	// Anybody can send worthless tokens to an address: the user is told once a day at most.
+	id := "notify:parked:" + u.user.ID + ":" + u.now.Format(time.DateOnly)
+	if told, err := u.operation(id); err != nil || told != nil {
+		return err
+	}
+	chain := d.Chain
+	if c, ok := u.s.registry.Chain(d.Chain); ok {
+		chain = c.Name
+	}
+	u.notice(id, &operation.Message{Type: "text", Key: "deposit.parked", Args: map[string]string{"chain": chain}})
+	return nil
 }
 
 // contradicted parks a deposit whose ref now shows another amount, token or party (G8); what was booked stays booked.

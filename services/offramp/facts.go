@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"offrampbot/services/exchange"
 	"offrampbot/services/fault"
 	"offrampbot/services/limits"
 	"offrampbot/services/operation"
@@ -182,12 +181,6 @@ func (u *unit) screen(o *Order) error {
 		return err
 	}
 	return u.s.screener.Name(u.user.Name)
-}
-
-// venueOf returns the venue of an order.
-func (s *Service) venueOf(o *Order) (exchange.Venue, bool) {
-	v, ok := s.venues[o.Venue]
-	return v, ok
 }
 
 // bounded gives a call its own deadline with a cause that names it.
