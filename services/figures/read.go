@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"offrampbot/services/store"
-	"time"
 )
 
 // Sum is one account or state now: its roll-up and the open tail behind it.

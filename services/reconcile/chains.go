@@ -163,12 +163,11 @@ func (c *tally) add(d *deposit.Deposit, ours map[string]bool) error {
 		c.known[d.ID] = true
 	}
 	if d.Credited {
-		switch {
-		case d.Reason == deposit.ReasonTreasury:
-			c.booked[d.Asset] -= d.Micro
-		default:
-			c.booked[d.Asset] += d.Micro
+		sign := money.Micro(1)
+		if d.Reason == deposit.ReasonTreasury {
+			sign = -1
 		}
+		c.booked[d.Asset] += sign * d.Micro
 	}
 	if d.State == deposit.Missing || d.State == deposit.Reverted || d.Reason == deposit.ReasonFailedReceipt {
 		return nil

@@ -102,6 +102,37 @@ func TestDecide_settlesWhatTheLookUpProves(t *testing.T) {
 	})
 }
 
+func TestDecide_settlesAnOlderAttemptThatIsPaid(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, indexes(), func(t *testing.T, engine store.Engine) {
+		d := newDesk(t, engine)
+		d.deposited("ada", 1, 30)
+		d.rail.fails = 1
+		o := d.review("ada", 25)
+		require.Equal(t, 2, o.Attempt)
+		older, current := o.Attempts[0].Reference, o.Attempts[1].Reference
+		d.rail.sayOf(older, payout.Success, true) // the bank takes back that it failed
+		d.rail.sayOf(current, payout.Unknown, true)
+		id := d.ask(admin.Release, o.ID)
+		_, err := d.sut.Decide(t.Context(), d.by(d.approver, "nothing was paid"), id, true)
+		d.refused(err, "approval_refused")
+		require.Equal(t, 1, d.order(o.ID).Older, "the look-up was raised first")
+
+		id = d.ask(admin.Settle, o.ID)
+		_, err = d.sut.Decide(t.Context(), d.by(d.approver, "attempt 1 is paid"), id, true)
+		d.refused(err, "evidence_missing")
+		d.rail.sayOf(current, payout.Unknown, false)
+		d.clock.Advance(time.Hour)
+		changed, err := d.sut.Decide(t.Context(), d.by(d.approver, "attempt 1 is paid"), id, true)
+		require.NoError(t, err)
+		require.Equal(t, "success", d.body(changed)["order_state"])
+		o = d.order(o.ID)
+		require.Equal(t, offramp.Success, o.State)
+		require.Equal(t, 1, o.Paid)
+		require.Equal(t, offramp.AdminSettled, o.History[len(o.History)-1].Event)
+	})
+}
+
 func TestDecide_resumesWithAFreshLookUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *desk, o *offramp.Order) {

@@ -25,9 +25,18 @@ var events = map[admin.Action]offramp.Event{
 	admin.Settle: offramp.AdminSettled, admin.Release: offramp.AdminReleased, admin.Resume: offramp.AdminResumed,
 }
 
-// goals are the states that an action is asked for. Where the fresh look-up alone brings the order there, the answer of
-// the outside world and of both people is the same.
-var goals = map[admin.Action]offramp.State{admin.Settle: offramp.Success, admin.Release: offramp.Failed}
+// goal is the state that an action is asked for. Where the fresh look-up alone brings the order there, the outside world
+// and both people agree. A resumed order has no such state: it goes on.
+func goal(action admin.Action) (offramp.State, bool) {
+	switch action {
+	case admin.Settle:
+		return offramp.Success, true
+	case admin.Release:
+		return offramp.Failed, true
+	default:
+		return "", false
+	}
+}
 
 // lacking says what the look-ups did not show, for each action.
 var lacking = map[admin.Action]string{
@@ -64,7 +73,7 @@ func (s *Story) Decide(ctx context.Context, c admin.Change, approval string, app
 	if err != nil {
 		return admin.Changed{}, fmt.Errorf("look up order %s: %w", a.Order, err)
 	}
-	if o.Revision != a.OrderRevision && o.State == goals[a.Action] && o.State != "" {
+	if want, ok := goal(a.Action); ok && o.Revision != a.OrderRevision && o.State == want {
 		return s.reached(ctx, c, a)
 	}
 	return s.carryOut(ctx, c, a, evidence)
@@ -181,7 +190,7 @@ func (s *Story) reached(ctx context.Context, c admin.Change, a *admin.Approval) 
 		if err := tx.Get(store.Orders, a.Order, &o); err != nil {
 			return fmt.Errorf("read order %s: %w", a.Order, err)
 		}
-		if o.State != goals[a.Action] {
+		if want, _ := goal(a.Action); o.State != want {
 			return errMoved()
 		}
 		var err error

@@ -265,6 +265,7 @@ func (d *desk) refused(err error, code string) {
 type rail struct {
 	mu    sync.Mutex
 	pays  bool
+	fails int // the first sends fail conclusively
 	truth map[string]payout.Result
 	looks int
 	look  func(reference string) // called before each look-up
@@ -286,6 +287,13 @@ func (r *rail) Send(_ context.Context, q payout.Request) payout.Result {
 	defer r.mu.Unlock()
 	paid := payout.Result{
 		Outcome: payout.Success, Found: true, Reference: q.Reference, Amount: q.Amount, Currency: q.Currency, FeeMinor: 1000,
+	}
+	if r.fails > 0 {
+		r.fails--
+		failed := paid
+		failed.Outcome = payout.Failed
+		r.truth[q.Reference] = failed
+		return failed
 	}
 	if r.pays {
 		r.truth[q.Reference] = paid
@@ -320,6 +328,15 @@ func (r *rail) say(o payout.Outcome, found bool) {
 	}
 }
 
+// sayOf changes what the bank says about one reference.
+func (r *rail) sayOf(reference string, o payout.Outcome, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.truth[reference]
+	known.Outcome, known.Found = o, found
+	r.truth[reference] = known
+}
+
 func (*rail) ParseWebhook([]byte, func(string) string) (payout.Callback, error) {
 	return payout.Callback{}, nil
 }
@@ -346,10 +363,11 @@ func (venue) LookUp(context.Context, string) exchange.Result {
 	return exchange.Result{Outcome: exchange.Success, Found: true, Filled: 1 << 40, VenueID: "v"}
 }
 
+// router allows two attempts.
 type router struct{}
 
 func (router) Next(tried []string, _ string, _ func(string) bool) (string, bool) {
-	return "bank", len(tried) == 0
+	return "bank", len(tried) < 2
 }
 
 type plain struct{}
