@@ -24,6 +24,7 @@ func keysRotateCommand() *cobra.Command {
 		Use: "rotate", Short: "Seal every sealed field anew under the first key of FIELD_KEYS", Args: noArgs,
 		Long: "Seal every sealed field anew under the first key of FIELD_KEYS. Put the new key in front of the list, restart serve, run\n" +
 			"this, then take the old key off the list. It may be broken off and run again: what is under the new key is left alone.\n" +
+			"An order whose account number is sealed anew counts as changed, so an approval that is open for it must be asked again.\n" +
 			"A field that no key of the list opens is named by the _id of its document, and the exit code is 1.",
 		Example: "  FIELD_KEYS=new:…,old:… offrampbot keys rotate",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"offrampbot/services/admin"
 	"offrampbot/services/fault"
@@ -47,6 +48,12 @@ var lacking = map[admin.Action]string{
 		"visible at the venue",
 }
 
+// decideTime bounds one decision; it is less than the HTTP server's write time-out.
+const decideTime = 75 * time.Second
+
+// errDecideTime is why a decision's time ended.
+var errDecideTime = errors.New("the look-ups of a decision took too long")
+
 // errRepeated ends a transaction whose request was answered before.
 var errRepeated = errors.New("request was answered before")
 
@@ -62,6 +69,9 @@ func (s *Story) Decide(ctx context.Context, c admin.Change, approval string, app
 	if !approve {
 		return s.reject(ctx, c, approval)
 	}
+	// The look-ups of all attempts, one after the other, may take longer than a request may.
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), decideTime, errDecideTime)
+	defer cancel()
 	a, o, stored, err := s.askedFor(ctx, c, approval)
 	if err != nil || stored != nil {
 		return answerOf(stored), err

@@ -80,7 +80,7 @@ func newDesk(t *testing.T, engine store.Engine) *desk {
 		Keys: []admin.Key{{ID: "k", Secret: []byte(strings.Repeat("s", 32))}},
 	})
 	require.NoError(t, err)
-	digest := func(number string) string { return ids.Digest([]byte("key"), number) }
+	digest := d.digest
 	d.sut, err = story.New(story.Deps{
 		Engine: engine, Settings: catalogue, Staff: d.staff, Orders: svc, Now: d.clock.Now, Log: slog.New(slog.DiscardHandler),
 		PhoneDigest: digest,
@@ -104,6 +104,9 @@ func newDesk(t *testing.T, engine store.Engine) *desk {
 	})
 	return d
 }
+
+// digest stands for the keyed digest of a number.
+func (*desk) digest(number string) string { return ids.Digest([]byte("key"), number) }
 
 func (d *desk) update(fn func(tx store.Tx) error) {
 	d.t.Helper()

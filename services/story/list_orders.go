@@ -3,6 +3,7 @@ package story
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"offrampbot/services/admin"
@@ -70,10 +71,14 @@ func (s *Story) orderSearch(r store.Reader, a ask) (admin.Page, error) {
 	if err != nil {
 		return admin.Page{}, err
 	}
-	if len(f.orders) == 0 && len(f.users) == 1 {
+	switch {
+	case len(f.orders) > 0 || len(f.users) == 0:
+	case len(f.users) == 1:
 		a.Text = ""
 		a.Filters = with(a.Filters, "user", f.users[0])
 		return s.orderList(r, a)
+	default:
+		return ordersOfUsers(r, a, f.users)
 	}
 	from, going, err := placed(a)
 	if err != nil {
@@ -96,6 +101,31 @@ func (s *Story) orderSearch(r store.Reader, a ask) (admin.Page, error) {
 		}
 	}
 	return cut(a, rows)
+}
+
+// ordersOfUsers lists the orders of several users: a number that was given to somebody else leads to both.
+func ordersOfUsers(r store.Reader, a ask, users []string) (admin.Page, error) {
+	var scans []merged
+	for _, u := range users {
+		if !a.is("user", u) {
+			continue
+		}
+		scan := scanOf(func(o *offramp.Order) row { return row{at: o.CreatedAt, id: o.ID, item: rowOf(o)} })
+		scans = append(scans, merged{
+			q: store.Query{Collection: store.Orders, Index: "user", Equal: []any{u}},
+			scan: func(r store.Reader, q store.Query) ([]row, error) {
+				if a.Filters["state"] != "" {
+					q.Limit = 0 // one person's orders; none of the state may be missed behind others
+				}
+				all, err := scan(r, q)
+				return slices.DeleteFunc(all, func(one row) bool {
+					o, ok := one.item.(OrderRow)
+					return !ok || !a.is("state", string(o.State))
+				}), err
+			},
+		})
+	}
+	return mergedPage(r, a, scans)
 }
 
 // with is a copy of the filters with one more.

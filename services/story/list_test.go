@@ -53,6 +53,10 @@ func TestList_orders(t *testing.T) {
 		}
 		require.Len(t, d.list(admin.Orders, 2, "ada", nil), 7, "all of a user")
 		require.Len(t, d.list(admin.Orders, 3, "+234 801 234 5678", nil), 7, "by the number's digest")
+		d.update(func(tx store.Tx) error { return store.Relate(tx, d.digest(phoneNumber), "user", "bob") }) // the number moved on
+		both := append([]string{open.ID}, idsOf(d.list(admin.Orders, 50, "", map[string]string{"user": "ada"}))...)
+		require.Equal(t, both, idsOf(d.list(admin.Orders, 3, phoneNumber, nil)))
+		require.Equal(t, []string{open.ID}, idsOf(d.list(admin.Orders, 3, phoneNumber, map[string]string{"state": "waiting"})))
 		require.Len(t, d.list(admin.Orders, 3, "ada", map[string]string{"state": "success"}), 7)
 		require.Empty(t, d.list(admin.Orders, 3, one.ID, map[string]string{"state": "failed"}))
 		require.Empty(t, d.list(admin.Orders, 2, "nothing", nil))
