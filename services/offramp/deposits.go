@@ -8,7 +8,6 @@ import (
 
 	"offrampbot/services/audit"
 	"offrampbot/services/deposit"
-	"offrampbot/services/fault"
 	"offrampbot/services/ids"
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
@@ -62,55 +61,87 @@ func (u *unit) deposit(f deposit.Fact) error {
 	if err != nil {
 		return err
 	}
-	if d.Revision > 0 && d.Fingerprint != f.Deposit.Fingerprint {
-		return u.contradicted(d, f)
-	}
-	if d.Revision == 0 {
-		u.link(d.Tx, "deposit", d.ID)
-		u.link(d.ID, "deposit", d.ID)
+	if closedDeposit(d, f) {
+		return nil
 	}
 	e := Occurrence{
 		ID: f.Deposit.ID, Key: ids.DepositSource(d.ID, d.Epoch), By: ByChain, At: u.now, Received: d.Micro,
 	}
-	observe(d, f.Deposit)
-	switch f.Kind {
-	case deposit.FactSeen:
-		e.On = DepositSeen
-		err = u.seenDeposit(d, e)
-	case deposit.FactDropped:
-		e.On = DepositDropped
-		err = u.droppedDeposit(d, e)
-	case deposit.FactConfirmed:
-		e.On = DepositConfirmed
-		err = u.credit(d, e)
-	case deposit.FactReverted:
-		err = u.revert(d, e)
-	case deposit.FactMissing, deposit.FactSettled, deposit.FactParked:
-		if d.State == deposit.Parked {
-			return nil
+	switch {
+	case d.Revision == 0:
+		u.link(d.Tx, "deposit", d.ID)
+		u.link(d.ID, "deposit", d.ID)
+	case d.Fingerprint != f.Deposit.Fingerprint:
+		d.Open, d.Reason = nil, otherTransfer(f)
+		if err := u.park(d, e, "deposit contradicted"); err != nil {
+			return err
 		}
-		d.State = map[deposit.FactKind]deposit.State{
-			deposit.FactMissing: deposit.Missing, deposit.FactSettled: deposit.Settled, deposit.FactParked: deposit.Parked,
-		}[f.Kind]
-		if f.Kind == deposit.FactParked {
-			err = u.park(d)
-		}
-	default:
-		return fmt.Errorf("deposit fact %q of an owned deposit", f.Kind)
+		return saveDeposit(u.tx, d)
 	}
-	if err != nil {
+	observe(d, f.Deposit)
+	if err := u.happened(d, e, f.Kind); err != nil {
 		return err
 	}
 	return saveDeposit(u.tx, d)
 }
 
-// park puts a deposit on the operator's list, once.
-func (u *unit) park(d *deposit.Deposit) error {
-	u.alert("deposit parked", ids.DepositSource(d.ID, d.Epoch), d.Reason)
+// closedDeposit reports whether a fact comes too late: money that was parked, or that went to suspense before its address
+// had a user, is a person's to decide about. Only a credit that stands is still taken back.
+func closedDeposit(d *deposit.Deposit, f deposit.Fact) bool {
+	if d.Revision > 0 && d.User != f.Deposit.User {
+		return true
+	}
+	return d.State == deposit.Parked && (!d.Credited || f.Kind != deposit.FactReverted)
+}
+
+// happened books what a fact says.
+func (u *unit) happened(d *deposit.Deposit, e Occurrence, kind deposit.FactKind) error {
+	switch kind {
+	case deposit.FactSeen:
+		e.On = DepositSeen
+		return u.seenDeposit(d, e)
+	case deposit.FactConfirmed:
+		e.On = DepositConfirmed
+		return u.credit(d, e)
+	case deposit.FactDropped, deposit.FactReverted: // whichever it is: a trusted confirmation may have come in between
+		return u.gone(d, e)
+	case deposit.FactMissing:
+		d.State = deposit.Missing
+	case deposit.FactSettled:
+		e.On = DepositConfirmed
+		if err := u.credit(d, e); err != nil { // Invariant: no deposit is final without its credit.
+			return err
+		}
+		d.State = deposit.Settled
+	case deposit.FactParked:
+		if err := u.park(d, e, "deposit parked"); err != nil {
+			return err
+		}
+		return u.tellParked(d)
+	case deposit.FactOutgoing:
+		return errors.New("an outgoing transfer has no user")
+	default:
+		return fmt.Errorf("unknown deposit fact %q", kind)
+	}
+	return nil
+}
+
+// park puts a deposit on the operator's list, once; it no longer counts as incoming, what was booked stays booked.
+func (u *unit) park(d *deposit.Deposit, e Occurrence, kind string) error {
+	d.State = deposit.Parked
+	u.alert(kind, ids.DepositSource(d.ID, d.Epoch), d.Reason)
+	if !d.Counted {
+		return nil
+	}
 	if err := u.uncount(d); err != nil {
 		return err
 	}
-	// Anybody can send worthless tokens to an address: the user is told once a day at most.
+	e.On = DepositDropped
+	return u.follow(d, e, "")
+}
+
+// tellParked tells the user. Anybody can send worthless tokens to an address, so it is once a day at most.
+func (u *unit) tellParked(d *deposit.Deposit) error {
 	id := "notify:parked:" + u.user.ID + ":" + u.now.Format(time.DateOnly)
 	if told, err := u.operation(id); err != nil || told != nil {
 		return err
@@ -123,18 +154,9 @@ func (u *unit) park(d *deposit.Deposit) error {
 	return nil
 }
 
-// contradicted parks a deposit whose ref now shows another amount, token or party (G8); what was booked stays booked.
-func (u *unit) contradicted(d *deposit.Deposit, f deposit.Fact) error {
-	if d.State == deposit.Parked {
-		return nil
-	}
-	if err := u.uncount(d); err != nil {
-		return err
-	}
-	d.State, d.Open = deposit.Parked, nil
-	d.Reason = "the chain shows another transfer under this ref: " + f.Deposit.Raw + " of " + f.Deposit.Contract
-	u.alert("deposit contradicted", ids.DepositSource(d.ID, d.Epoch), d.Reason)
-	return saveDeposit(u.tx, d)
+// otherTransfer is why a deposit is parked whose ref now shows another amount, token or party (G8).
+func otherTransfer(f deposit.Fact) string {
+	return "the chain shows another transfer under this ref: " + f.Deposit.Raw + " of " + f.Deposit.Contract
 }
 
 // seenDeposit counts a deposit as incoming, once.
@@ -172,15 +194,19 @@ func (u *unit) uncount(d *deposit.Deposit) error {
 	return nil
 }
 
-func (u *unit) droppedDeposit(d *deposit.Deposit, e Occurrence) error {
-	if d.Credited || !d.Counted {
-		d.State = deposit.Reverted
+// gone takes a deposit that is proven gone out of the incoming amount, or takes its credit back.
+func (u *unit) gone(d *deposit.Deposit, e Occurrence) error {
+	if d.Credited {
+		return u.revert(d, e)
+	}
+	d.State = deposit.Reverted
+	if !d.Counted {
 		return nil
 	}
 	if err := u.uncount(d); err != nil {
 		return err
 	}
-	d.State = deposit.Reverted
+	e.On = DepositDropped
 	return u.follow(d, e, "deposit.dropped")
 }
 
@@ -224,10 +250,6 @@ func (u *unit) credit(d *deposit.Deposit, e Occurrence) error {
 // revert takes a credit back after a proven reorganisation. Only a shortfall concerns the orders that are funded: the
 // event itself posts nothing (rule 8).
 func (u *unit) revert(d *deposit.Deposit, e Occurrence) error {
-	if !d.Credited {
-		e.On = DepositDropped
-		return u.droppedDeposit(d, e)
-	}
 	a, err := u.account(d.Asset)
 	if err != nil {
 		return err
@@ -306,7 +328,9 @@ func (u *unit) follow(d *deposit.Deposit, e Occurrence, key string) error {
 	if c, ok := u.s.registry.Chain(d.Chain); ok {
 		chain = c.Name
 	}
-	u.notice("notify:"+ids.DepositSource(d.ID, d.Epoch)+":"+string(e.On), &operation.Message{
+	// A transfer may come and go any number of times in one epoch; the revision tells the messages apart.
+	id := fmt.Sprintf("notify:%s:%s:%d", ids.DepositSource(d.ID, d.Epoch), e.On, d.Revision)
+	u.notice(id, &operation.Message{
 		Type: "buttons", Key: key, Template: depositTemplates[key],
 		Args: map[string]string{
 			"received": money.FormatMicro(d.Micro) + " " + d.Asset, "chain": chain,
@@ -326,7 +350,8 @@ func (u *unit) notice(id string, m *operation.Message) {
 	u.ops[op.ID], u.fresh[op.ID] = op, true
 }
 
-// alert records that a person must look at something that belongs to no order.
+// alert records that a person must look at something that belongs to no order. The same alarm again is one entry more in
+// the trail and no second message.
 func (u *unit) alert(kind, id, why string) {
 	op := operation.New(operation.Alert, "alert:"+id+":"+kind, "", u.user.ID, "alerts", u.now, u.now)
 	op.Reason, op.Outcome = why, kind
@@ -345,7 +370,7 @@ func (s *Service) applyUnowned(ctx context.Context, f deposit.Fact) error {
 			return err
 		}
 		if d.Revision > 0 && d.Fingerprint != f.Deposit.Fingerprint {
-			return fault.New("event_conflict", nil).With("deposit", d.ID)
+			return s.alertOutside(tx, d.ID+":conflict", otherTransfer(f)) // what was booked stays booked
 		}
 		observe(d, f.Deposit)
 		now := s.now()
@@ -385,12 +410,12 @@ func (s *Service) applyUnowned(ctx context.Context, f deposit.Fact) error {
 	})
 }
 
-// alertOutside records an alert that belongs to no user.
+// alertOutside records an alert that belongs to no user, once.
 func (s *Service) alertOutside(tx store.Tx, id, why string) error {
 	now := s.now()
 	op := operation.New(operation.Alert, "alert:"+id+":deposit", "", "", "alerts", now, now)
 	op.Reason, op.Outcome = why, "deposit"
-	if _, err := operation.Record(tx, op); err != nil {
+	if isNew, err := operation.Record(tx, op); err != nil || !isNew {
 		return err
 	}
 	return audit.Append(tx, audit.Entry{

@@ -18,13 +18,11 @@ import (
 	"offrampbot/services/exchange"
 	"offrampbot/services/ids"
 	"offrampbot/services/ledger"
-	"offrampbot/services/limits"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
-	"offrampbot/services/setting"
 	"offrampbot/services/store"
 	"offrampbot/services/testkit"
 	"offrampbot/services/user"
@@ -211,6 +209,21 @@ func (w *world) notices() []string {
 	return out
 }
 
+// alerts lists the reasons of the alerts to the operator, in order.
+func (w *world) alerts() []string {
+	w.t.Helper()
+	var out []string
+	require.NoError(w.t, w.engine.View(w.t.Context(), func(_ context.Context, r store.Reader) error {
+		out = nil
+		all, err := store.All[operation.Operation](r, store.Query{Collection: store.Outbox, Index: "lane", Equal: []any{"alerts"}})
+		for _, op := range all {
+			out = append(out, op.Reason)
+		}
+		return err
+	}))
+	return out
+}
+
 // rail is a payout provider with its own truth: what it really did, and what it says.
 type rail struct {
 	mu    sync.Mutex
@@ -360,6 +373,3 @@ func (w *watcher) Moved(_ context.Context, m offramp.Moved) {
 func (*watcher) Alerted(context.Context, string, string, string)        {}
 func (*watcher) Refused(context.Context, string, offramp.Event, string) {}
 func (*watcher) Outcome(context.Context, string, string)                {}
-
-var _ = setting.ID
-var _ = limits.Day

@@ -348,7 +348,14 @@ func (u *unit) flushOrders() error {
 		}
 	}
 	for _, id := range sorted(u.fresh) {
-		if err := u.tx.Insert(store.Outbox, u.ops[id]); err != nil {
+		op := u.ops[id]
+		if op.Kind == operation.Alert { // the same alarm may come again
+			if _, err := operation.Record(u.tx, op); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := u.tx.Insert(store.Outbox, op); err != nil {
 			return err
 		}
 	}
