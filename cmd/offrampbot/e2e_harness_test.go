@@ -328,14 +328,21 @@ func (p *person) sells(what, account string) string {
 	return s.Data["reference"].(string) //nolint:forcetypeassert // the schema was checked by the world
 }
 
+// knowsAddress asks for the person's deposit address, once.
+func (p *person) knowsAddress() {
+	p.t.Helper()
+	if p.address != "" {
+		return
+	}
+	p.says("deposit")
+	text := p.hears("deposit address").Text
+	p.address = text[strings.Index(text, "0x"):][:42]
+}
+
 // deposits sends tokens to the person's own address.
 func (p *person) deposits(chain, token, amount string) string {
 	p.t.Helper()
-	if p.address == "" {
-		p.says("deposit")
-		text := p.hears("deposit address").Text
-		p.address = text[strings.Index(text, "0x"):][:42]
-	}
+	p.knowsAddress()
 	return p.call("POST", "/world/chains/"+chain+"/transfers", map[string]any{"to": p.address, "token": token, "amount": amount})["tx"].(string)
 }
 
