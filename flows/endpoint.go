@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -23,11 +22,21 @@ type Answer struct {
 	Screen    string
 	Data      map[string]any
 	Submitted bool // the session's one action has happened
+
+	// entry: the screen is where its Flow begins, shown to everybody who holds the token; nothing needs to remember it.
+	entry bool
+	// passing: nothing was counted and nothing done, for a reason that may be over in a moment. The same request again is
+	// then handled anew instead of being given this answer again.
+	passing bool
 }
 
 // Screens answers the screens of one Flow document. The session is the caller's to store; a screen changes its Values.
 // What is typed is in the request, everything else in the session (T1).
 type Screens interface {
+	// Acts reports whether a request may do something outside of its session, such as counting a PIN. Such a request is
+	// marked in the session before it begins, so that of its copies one works; any other is simply answered, and of
+	// copies that would change the session one is kept and the others are given its answer.
+	Acts(r Request) bool
 	// Init is the first screen.
 	Init(ctx context.Context, s *Session) (Answer, error)
 	// Submit handles a screen's footer.
@@ -59,8 +68,9 @@ type Endpoint struct{ d Deps }
 // NewEndpoint checks its dependencies.
 func NewEndpoint(d Deps) (*Endpoint, error) {
 	for name, missing := range map[string]bool{
-		"Keys": d.Keys == nil, "Tokens": d.Tokens == nil, "Secrets": len(d.Secrets) == 0, "Engine": d.Engine == nil, "Sealer": d.Sealer == nil, "Flows": len(d.Flows) == 0, "Now": d.Now == nil,
-		"Log": d.Log == nil, "PhoneID": d.PhoneID == "", "TokenGone": d.TokenGone == nil,
+		"Keys": d.Keys == nil, "Tokens": d.Tokens == nil, "Secrets": len(d.Secrets) == 0, "Engine": d.Engine == nil,
+		"Sealer": d.Sealer == nil, "Flows": len(d.Flows) == 0, "Now": d.Now == nil, "Log": d.Log == nil,
+		"PhoneID": d.PhoneID == "", "TokenGone": d.TokenGone == nil,
 	} {
 		if missing {
 			return nil, errors.New("flow endpoint: " + name + " is missing")
@@ -69,10 +79,8 @@ func NewEndpoint(d Deps) (*Endpoint, error) {
 	return &Endpoint{d: d}, nil
 }
 
-// workTime is how long a request may hold its session; the client gives up after ten seconds.
-const workTime = 9 * time.Second
-
-// Answer answers one request whose signature is good: the HTTP status and the body, which is text/plain.
+// Answer answers one request whose signature is good: the HTTP status and the body, which is text/plain. Every status
+// but 421 has a body under the request's own key.
 func (e *Endpoint) Answer(ctx context.Context, body []byte) (status int, answer []byte) {
 	plain, reply, err := e.d.Keys.Open(body)
 	if err != nil {
@@ -83,18 +91,19 @@ func (e *Endpoint) Answer(ctx context.Context, body []byte) (status int, answer 
 		e.d.Log.WarnContext(ctx, "flow request refused", "reason", err.Error())
 		return StatusTokenGone, []byte(reply.Seal(gone(e.d.TokenGone(ctx))))
 	}
-	status, out := e.handle(ctx, r, plain)
+	status, out := e.handle(ctx, r)
 	return status, []byte(reply.Seal(out))
 }
 
 // handle answers a decrypted request with plain JSON.
-func (e *Endpoint) handle(ctx context.Context, r Request, plain []byte) (status int, answer []byte) {
+func (e *Endpoint) handle(ctx context.Context, r Request) (status int, answer []byte) {
 	switch {
 	case r.IsPing():
 		return 200, []byte(`{"data":{"status":"active"}}`)
-	case r.IsErrorNotice():
+	case r.IsErrorNotice(), r.Action == ActionNavigate:
 		key, message := r.ErrorNotice()
-		e.d.Log.WarnContext(ctx, "flow client reported an error", "key", clip(key), "message", clip(message), "screen", clip(r.Screen))
+		e.d.Log.WarnContext(ctx, "flow client reported an error",
+			"key", clean(key), "message", clean(message), "screen", clean(r.Screen))
 		return 200, []byte(`{"data":{"acknowledged":true}}`)
 	}
 	if r.TokenSignature != "" && !VerifyTokenSignature(e.d.Secrets, r.TokenSignature, r.Token) {
@@ -102,153 +111,34 @@ func (e *Endpoint) handle(ctx context.Context, r Request, plain []byte) (status 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, workTime, errors.New("flow answer took too long"))
 	defer cancel()
-	a, err := e.answer(ctx, r, e.d.Tokens.RequestDigest(plain))
+	out, err := e.answer(ctx, r, e.d.Tokens.RequestDigest(r.Canonical()))
 	if errors.Is(err, ErrTokenGone) {
 		return StatusTokenGone, gone(e.d.TokenGone(ctx))
 	}
 	if err != nil {
-		f := fault.As(err)
-		e.d.Log.ErrorContext(ctx, "flow request failed", "code", f.Code, "error", err.Error(), "screen", clip(r.Screen))
+		e.d.Log.ErrorContext(ctx, "flow request failed",
+			"code", fault.As(err).Code, "error", r.Scrub(err.Error()), "screen", clean(r.Screen), "action", r.Action)
 		return 500, []byte(`{}`)
 	}
-	return 200, e.encode(r, a)
+	return 200, out
 }
 
-// encode is the answer as the client wants it. A terminal screen ends the Flow by its own footer.
-func (e *Endpoint) encode(r Request, a Answer) []byte {
-	out, err := json.Marshal(map[string]any{"version": r.Version, "screen": a.Screen, "data": a.Data})
-	if err != nil {
-		return []byte(`{}`)
-	}
-	return out
+// encode is an answer as the client wants it. A terminal screen ends the Flow by its own footer.
+func encode(r Request, a Answer) ([]byte, error) {
+	return json.Marshal(struct {
+		Version string         `json:"version"`
+		Screen  string         `json:"screen"`
+		Data    map[string]any `json:"data"`
+	}{r.Version, a.Screen, a.Data})
 }
 
+// gone is the body of a 427, which the client shows to the person.
 func gone(message string) []byte {
 	out, err := json.Marshal(map[string]string{"error_msg": message})
 	if err != nil {
 		return []byte(`{}`)
 	}
 	return out
-}
-
-// clip bounds what a client says before it reaches a log.
-func clip(s string) string {
-	if len(s) > 120 {
-		return s[:120]
-	}
-	return s
-}
-
-// answer finds the session and lets its Flow answer, once per request.
-func (e *Endpoint) answer(ctx context.Context, r Request, digest string) (Answer, error) {
-	if r.Token == "" {
-		return Answer{}, ErrTokenGone
-	}
-	for {
-		s, decision, err := e.begin(ctx, r.Token, digest)
-		if err != nil {
-			return Answer{}, err
-		}
-		screens := e.d.Flows[s.Flow]
-		if screens == nil {
-			return Answer{}, ErrTokenGone
-		}
-		switch decision {
-		case Proceed:
-			return e.work(ctx, s, screens, r, digest)
-		case Replay, Busy, Gone:
-			a, ok, err := screens.Repeat(ctx, s, r)
-			if err != nil || ok {
-				return a, err
-			}
-			if decision == Replay {
-				return e.replay(s)
-			}
-			if decision == Gone {
-				return Answer{}, ErrTokenGone
-			}
-		}
-		if err := wait(ctx); err != nil {
-			return Answer{}, err
-		}
-	}
-}
-
-// begin marks the session as being worked on, in one transaction.
-func (e *Endpoint) begin(ctx context.Context, token, digest string) (s *Session, decision Decision, err error) {
-	for range 4 {
-		err = e.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) (err error) {
-			if s, err = LoadSession(tx, token); err != nil {
-				return err
-			}
-			if decision = s.Begin(digest, e.d.PhoneID, e.now(), workTime); decision != Proceed {
-				return nil
-			}
-			return SaveSession(tx, s)
-		})
-		if !errors.Is(err, store.ErrStale) {
-			break
-		}
-	}
-	return s, decision, err
-}
-
-// work lets the screen answer and stores the answer with the session.
-func (e *Endpoint) work(ctx context.Context, s *Session, screens Screens, r Request, digest string) (Answer, error) {
-	var a Answer
-	var err error
-	switch {
-	case r.Action == ActionInit:
-		a, err = screens.Init(ctx, s)
-	case r.Action == ActionBack:
-		a, err = screens.Back(ctx, s, r)
-	default:
-		a, err = screens.Submit(ctx, s, r)
-	}
-	if err != nil {
-		return Answer{}, errors.Join(err, e.abandon(ctx, s))
-	}
-	plain, err := json.Marshal(a)
-	if err != nil {
-		return Answer{}, fmt.Errorf("encode answer: %w", err)
-	}
-	sealed, err := e.d.Sealer.Seal(plain, s.ID)
-	if err != nil {
-		return Answer{}, fmt.Errorf("seal answer: %w", err)
-	}
-	if err := s.Finish(digest, a.Screen, sealed, a.Submitted, e.now()); err != nil {
-		return Answer{}, err
-	}
-	return a, e.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error { return SaveSession(tx, s) })
-}
-
-// abandon frees a session whose request failed, so that the client's retry is handled at once.
-func (e *Endpoint) abandon(ctx context.Context, s *Session) error {
-	s.Working, s.WorkingUntil = "", nil
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), time.Second, errors.New("freeing a flow session took too long"))
-	defer cancel()
-	return e.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error { return SaveSession(tx, s) })
-}
-
-func (e *Endpoint) replay(s *Session) (Answer, error) {
-	plain, err := e.d.Sealer.Open(s.Answer, s.ID)
-	if err != nil {
-		return Answer{}, fmt.Errorf("open stored answer: %w", err)
-	}
-	var a Answer
-	return a, json.Unmarshal(plain, &a)
-}
-
-// wait lets the copy of a request that is being answered finish, in this process or another.
-func wait(ctx context.Context) error {
-	t := time.NewTimer(25 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }
 
 func (e *Endpoint) now() time.Time { return e.d.Now().UTC().Truncate(time.Millisecond) }

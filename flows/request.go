@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -74,6 +77,24 @@ func (r Request) Field(name string) (string, bool) {
 		return "", false
 	}
 	return s, true
+}
+
+// Canonical is what makes two requests the same one: action, screen, token, version and every value as it was sent, in
+// a fixed order and with lengths. The token's signature is left out, because a client may sign each copy anew.
+func (r Request) Canonical() []byte {
+	var out []byte
+	add := func(part string) {
+		out = strconv.AppendInt(out, int64(len(part)), 10)
+		out = append(append(out, ':'), part...)
+	}
+	for _, part := range []string{r.Version, r.Action, r.Screen, r.Token} {
+		add(part)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Data)) {
+		add(name)
+		add(string(r.Data[name]))
+	}
+	return out
 }
 
 // Ticked reports whether an opt-in of this name is on.

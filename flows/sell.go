@@ -5,72 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"offrampbot/services/assets"
 	"offrampbot/services/fault"
-	"offrampbot/services/guard"
-	"offrampbot/services/ids"
 	"offrampbot/services/money"
-	"offrampbot/services/offramp"
-	"offrampbot/services/payout"
-	"offrampbot/services/quote"
 	"offrampbot/services/store"
 	"offrampbot/services/user"
 )
-
-// Orders is what the sell form asks of the order service.
-type Orders interface {
-	Offer(ctx context.Context, ask offramp.Ask) (*quote.Quote, error)
-	Quote(ctx context.Context, userID, intent string) (*quote.Quote, error)
-	Place(ctx context.Context, p offramp.Placing) (*offramp.Order, error)
-	Order(ctx context.Context, id string) (*offramp.Order, error)
-	Cover(ctx context.Context, userID, asset string) (offramp.Cover, error)
-}
-
-// Pricer gives the price now, for an amount that was typed in fiat.
-type Pricer interface {
-	Price(ctx context.Context, asset, chain, fiat string) (money.Rate, error)
-}
-
-// Banks lists banks and resolves account holders; it answers from a cache or within two seconds.
-type Banks interface {
-	Banks(ctx context.Context, currency string) ([]payout.Bank, error)
-	ResolveAccount(ctx context.Context, currency, bankCode string, account payout.AccountNumber) (string, error)
-}
-
-// PINs checks a PIN, counted before it is compared.
-type PINs interface {
-	CheckPIN(ctx context.Context, userID string, pin user.TypedPIN, channel string) error
-	// Reauthenticated records that a person whose number or identity changed gave the right PIN, and says how long the
-	// cool-down still runs; zero: the person is free again, or was never frozen for it.
-	Reauthenticated(ctx context.Context, userID string) (wait time.Duration, err error)
-}
-
-// Guard claims a sale's content before the PIN is counted (DESIGN §9).
-type Guard interface {
-	Claim(ctx context.Context, digest string, channel guard.Channel, intent string, now time.Time) (guard.Decision, error)
-	ClaimSecond(ctx context.Context, digest string, channel guard.Channel, intent string, now time.Time) (guard.Decision, error)
-	Free(ctx context.Context, digest, intent string)
-}
-
-// Box seals account numbers; record is the associated data.
-type Box interface {
-	Seal(plain []byte, record string) ([]byte, error)
-	Open(sealed []byte, record string) ([]byte, error)
-}
-
-// Blocks counts refused copies; obs.Metrics is one.
-type Blocks interface {
-	DuplicateBlocked(channel string)
-}
-
-// Texts renders what people read.
-type Texts interface {
-	Render(lang, key string, args map[string]string) string
-}
 
 // SellDeps is what the sell form needs; all are required.
 type SellDeps struct {
@@ -91,7 +33,11 @@ type SellDeps struct {
 }
 
 // Sell answers the sell form: details, review, PIN, and its three endings.
-type Sell struct{ d SellDeps }
+type Sell struct {
+	d     SellDeps
+	zones map[string]*time.Location // by fiat
+	banks bankLists
+}
 
 // NewSell checks its dependencies.
 func NewSell(d SellDeps) (*Sell, error) {
@@ -104,7 +50,15 @@ func NewSell(d SellDeps) (*Sell, error) {
 			return nil, errors.New("sell form: " + name + " is missing")
 		}
 	}
-	return &Sell{d: d}, nil
+	f := &Sell{d: d, zones: map[string]*time.Location{}}
+	for _, fiat := range d.Registry.Fiats() {
+		zone, err := time.LoadLocation(fiat.Zone)
+		if err != nil {
+			return nil, fmt.Errorf("sell form: zone of %s: %w", fiat.Code, err)
+		}
+		f.zones[fiat.Code] = zone
+	}
+	return f, nil
 }
 
 // The screens of the sell form.
@@ -120,10 +74,13 @@ const (
 // visit is one request of one person on the sell form.
 type visit struct {
 	*Sell
-	s    *Session
-	user *user.User
-	fiat assets.Fiat
-	now  time.Time
+	sayer
+	s      *Session
+	user   *user.User
+	fiat   assets.Fiat
+	now    time.Time
+	typed  Request // what was submitted; for the net below the log, see say
+	survey *survey // see look
 }
 
 // enter loads the person and what depends on the country.
@@ -133,9 +90,13 @@ func (f *Sell) enter(ctx context.Context, s *Session) (*visit, error) {
 		v.user, err = user.Load(r, s.User)
 		return err
 	})
+	if fault.Is(err, "user_unknown") {
+		return nil, ErrTokenGone
+	}
 	if err != nil {
 		return nil, err
 	}
+	v.sayer = sayer{f.d.Texts, v.user.Language}
 	var ok bool
 	if v.fiat, ok = f.d.Registry.FiatOf(v.user.Country); !ok {
 		v.fiat = f.d.Registry.Fiats()[0]
@@ -146,28 +107,26 @@ func (f *Sell) enter(ctx context.Context, s *Session) (*visit, error) {
 	return v, nil
 }
 
+// Acts is true for the confirmation: it counts a PIN and places an order.
+func (f *Sell) Acts(r Request) bool { return r.Action == ActionExchange && r.Screen == CryptoReview }
+
 // Init shows the first screen; that of a renewal is filled with the sale that is renewed.
 func (f *Sell) Init(ctx context.Context, s *Session) (Answer, error) {
 	v, err := f.enter(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}
-	if s.Values["renews"] != "" && s.Values["token"] == "" {
-		if err := v.prefill(ctx); err != nil {
-			return Answer{}, err
-		}
-	}
 	return v.details(ctx, nil)
 }
 
-// Back shows a screen again that the person went back to.
+// Back shows a screen again that the person went back to: the one before the screen that was left.
 func (f *Sell) Back(ctx context.Context, s *Session, r Request) (Answer, error) {
 	v, err := f.enter(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}
 	if r.Screen == CryptoReview && s.Intent != "" {
-		return v.review(ctx, FiatReview, nil)
+		return v.offer(ctx, nil)
 	}
 	return v.details(ctx, nil)
 }
@@ -178,15 +137,15 @@ func (f *Sell) Submit(ctx context.Context, s *Session, r Request) (Answer, error
 	if err != nil {
 		return Answer{}, err
 	}
-	if !s.HasShown(r.Screen) { // a person cannot be there: show where the session is
-		return v.again(ctx)
-	}
-	switch r.Screen {
-	case Details:
+	v.typed = r
+	switch {
+	case r.Screen == Details: // the entry, which is shown without being noted
 		return v.takeDetails(ctx, r)
-	case FiatReview:
-		return v.review(ctx, CryptoReview, nil)
-	case CryptoReview:
+	case !s.HasShown(r.Screen): // a person cannot be there: show where the session is
+		return v.again(ctx)
+	case r.Screen == FiatReview:
+		return v.acceptOffer(ctx)
+	case r.Screen == CryptoReview:
 		return v.confirm(ctx, r)
 	default:
 		return v.again(ctx)
@@ -196,7 +155,7 @@ func (f *Sell) Submit(ctx context.Context, s *Session, r Request) (Answer, error
 // Repeat answers a copy of the confirmation: it is refused in the guard's exact words, whoever of the copies came first
 // (R55, R66). Other screens follow the ordinary rule.
 func (f *Sell) Repeat(ctx context.Context, s *Session, r Request) (Answer, bool, error) {
-	if r.Screen != CryptoReview || r.Action != ActionExchange || s.Intent == "" {
+	if !f.Acts(r) || s.Intent == "" {
 		return Answer{}, false, nil
 	}
 	if s.State == SessionOpen && s.Working == "" { // the copy of a wrong PIN gets its own answer again
@@ -212,75 +171,47 @@ func (f *Sell) Repeat(ctx context.Context, s *Session, r Request) (Answer, bool,
 
 // again shows where the session is.
 func (v *visit) again(ctx context.Context) (Answer, error) {
-	if v.s.Intent != "" && (v.s.Screen == FiatReview || v.s.Screen == CryptoReview) {
-		return v.review(ctx, v.s.Screen, nil)
+	switch {
+	case v.s.Intent != "" && v.s.Screen == FiatReview:
+		return v.offer(ctx, nil)
+	case v.s.Intent != "" && v.s.Screen == CryptoReview:
+		return v.askPIN(ctx, nil)
+	default:
+		return v.details(ctx, nil)
 	}
-	return v.details(ctx, nil)
-}
-
-// problem is what is wrong with a screen's input: at a field, or at the top.
-type problem struct {
-	field string
-	text  string
 }
 
 // say renders a fault for this person.
 func (v *visit) say(err error, field string) *problem {
 	f := fault.As(err)
-	row := fault.RowOf(f.Code)
 	if f.Kind == fault.Internal {
-		v.d.Log.Error("sell form failed", "error", err.Error(), "user", v.user.ID)
+		v.d.Log.Error("sell form failed", "code", f.Code, "error", v.typed.Scrub(err.Error()), "user", v.user.ID)
 	}
+	return v.fault(f, field, v.faultArgs(f))
+}
+
+// faultArgs are the arguments of a fault as its text wants them: limits come in minor units.
+func (v *visit) faultArgs(f *fault.Error) map[string]string {
 	args := map[string]string{}
 	for k, a := range f.Args {
 		args[k] = a
 	}
-	for _, name := range []string{"limit", "left"} { // limits come in minor units
-		if n, ok := args[name]; ok {
-			if minor, err := money.ParseDecimal(n, 0); err == nil && minor.IsInt64() {
-				args[name+"_text"] = money.FormatMinor(money.Minor(minor.Int64()), v.fiat.Exponent, v.fiat.Symbol)
+	if f.Kind == fault.Limited {
+		for _, name := range []string{"limit", "left"} {
+			if n, ok := args[name]; ok {
+				if minor, err := money.ParseDecimal(n, 0); err == nil && minor.IsInt64() {
+					args[name+"_text"] = v.cash(money.Minor(minor.Int64()))
+				}
 			}
 		}
 	}
-	return &problem{field: field, text: v.d.Texts.Render(v.user.Language, row.Message, args)}
+	return args
 }
 
-// errorsOf fills the error convention of a screen: has_error and error_message at the top, and each field's own slot.
-func errorsOf(data map[string]any, p *problem, fields ...string) map[string]any {
-	data["has_error"], data["error_message"] = false, ""
-	for _, f := range fields {
-		data[f+"_error"] = ""
-	}
-	if p == nil {
-		return data
-	}
-	if slices.Contains(fields, p.field) {
-		data[p.field+"_error"] = short(p.text, 30)
-	}
-	data["has_error"], data["error_message"] = true, p.text
-	return data
+// cash writes an amount of the person's own currency.
+func (v *visit) cash(n money.Minor) string {
+	return money.FormatMinor(n, v.fiat.Exponent, v.fiat.Symbol)
 }
 
-// short bounds a text for a field's error slot.
-func short(s string, n int) string {
-	r := []rune(strings.NewReplacer("*", "", "_", "").Replace(s))
-	if len(r) <= n {
-		return string(r)
-	}
-	return strings.TrimSpace(string(r[:n-1])) + "…"
-}
-
-// tokenID names a token in a dropdown.
-func tokenID(t assets.Token) string { return t.Asset + ":" + t.Chain }
-
-// intentFor makes the id of the next quote of a session: a fresh one for each review.
-func intentFor() (string, error) { return ids.NewIntent() }
-
-// sealedFor seals an account number for a quote.
-func (v *visit) sealedFor(b quote.Beneficiary, account payout.AccountNumber) ([]byte, error) {
-	sealed, err := v.d.Box.Seal([]byte(string(account)), b.Record())
-	if err != nil {
-		return nil, fmt.Errorf("seal account number: %w", err)
-	}
-	return sealed, nil
-}
+// clock writes a time as the person's clock shows it.
+func (v *visit) clock(at time.Time) string { return at.In(v.zones[v.fiat.Code]).Format("15:04 MST") }

@@ -2,175 +2,183 @@ package flows
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"strings"
-	"time"
 
 	"offrampbot/services/assets"
 	"offrampbot/services/fault"
 	"offrampbot/services/guard"
-	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/payout"
-	"offrampbot/services/quote"
-	"offrampbot/services/store"
-	"offrampbot/services/user"
 )
 
-// newBank is the choice of a bank account that is not on the list yet.
-const newBank = "new"
+const (
+	// newBank is the choice of a bank account that is not on the list yet.
+	newBank = "new"
+	// nothing is the id of the one option of a list that would be empty, which no client shows.
+	nothing = "none"
+	// maxAmount is the longest amount that is kept; the field takes 40.
+	maxAmount = 60
+	// maxID is the longest id of a choice.
+	maxID = 80
+)
 
 // detailFields have an error slot of their own.
 var detailFields = []string{"asset", "sell_amount", "beneficiary", "bank", "account_number"}
 
 // details is the first screen, filled with what is known: what was said in the chat, or typed before.
 func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
-	data := map[string]any{"asset": v.token(), "sell_amount": v.s.Values["amount"]}
-	var tokens []any
-	for _, a := range v.d.Registry.Assets() {
-		for _, c := range v.d.Registry.ChainsOf(a.ID) {
-			t, _ := v.d.Registry.Token(a.ID, c.ID)
-			tokens = append(tokens, option(tokenID(t), short(a.ID+" on "+c.Name, 30), ""))
-		}
-	}
-	data["assets"] = tokens
-	saved, err := v.saved(ctx)
+	known, err := v.prefilled(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	data["beneficiaries"], data["beneficiary"], data["has_beneficiaries"] = saved, v.beneficiary(saved), len(saved) > 1
-	banks, err := v.d.Banks.Banks(ctx, v.fiat.Code)
+	s, err := v.look(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	banks, err := v.list(ctx)
 	if err != nil && p == nil {
-		p = v.say(err, "")
+		p = v.problem("flow.banks_unavailable", fault.As(err).Code, "bank", nil)
 	}
-	var list []any
-	for _, b := range banks {
-		if len(list) < 200 { // the most that a dropdown may hold
-			list = append(list, option(b.Code, short(b.Name, 30), ""))
-		}
+	if bar := v.barred(); bar != nil && p == nil {
+		p = v.say(bar, "")
 	}
-	if len(list) == 0 { // a dropdown must not be empty
-		list = append(list, option("none", "No bank available", ""))
+	tokens := v.tokens(s)
+	saved := v.accounts(s)
+	data := map[string]any{
+		"limits_text": v.room(s, tokens), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
+		"asset": chosen(tokens, known), "sell_amount": known["amount"], "beneficiaries": saved, "has_beneficiaries": len(saved) > 1,
+		"beneficiary": payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
 	}
-	data["banks"] = list
-	data["limits_text"] = v.balanceText(ctx)
-	return Answer{Screen: Details, Data: errorsOf(data, p, detailFields...)}, nil
+	return Answer{Screen: Details, Data: errorsOf(data, p, detailFields...), entry: true, passing: p != nil}, nil
 }
 
-func option(id, title, description string) map[string]any {
-	o := map[string]any{"id": id, "title": title}
-	if description != "" {
-		o["description"] = description
+// prefilled is what the screen begins with; a renewal begins with the sale that is renewed.
+func (v *visit) prefilled(ctx context.Context) (map[string]string, error) {
+	known := v.s.Values
+	if known["renews"] == "" || known["token"] != "" {
+		return known, nil
 	}
-	return o
+	o, err := v.d.Orders.Order(ctx, known["renews"])
+	if err != nil || o.User != v.user.ID {
+		return known, ignoreUnknown(err)
+	}
+	return map[string]string{
+		"token": o.Asset + ":" + o.Chain, "amount": o.Amount.Decimal() + " " + o.Asset, "beneficiary": o.Beneficiary.ID,
+	}, nil
 }
 
-// token is the chosen token, else the first of the asset and chain that were said, else the first of all.
-func (v *visit) token() string {
-	if id := v.s.Values["token"]; id != "" {
-		return id
+// tokenID names a token in a dropdown.
+func tokenID(t assets.Token) string { return t.Asset + ":" + t.Chain }
+
+func (v *visit) coins(tokens []assets.Token) []Option {
+	out := make([]Option, 0, len(tokens))
+	for _, t := range tokens {
+		c, _ := v.d.Registry.Chain(t.Chain)
+		out = append(out, Option{ID: tokenID(t), Title: t.Asset + " on " + c.Name})
 	}
-	asset, chain := v.s.Values["asset"], v.s.Values["chain"]
-	for _, a := range v.d.Registry.Assets() {
-		for _, c := range v.d.Registry.ChainsOf(a.ID) {
-			if (asset == "" || a.ID == asset) && (chain == "" || c.ID == chain) {
-				t, _ := v.d.Registry.Token(a.ID, c.ID)
-				return tokenID(t)
-			}
-		}
-	}
-	t := v.d.Registry.TokensOf(v.d.Registry.Chains()[0].ID)[0]
-	return tokenID(t)
+	return distinct(out)
 }
 
-// saved lists the person's bank accounts, and the choice of a new one.
-func (v *visit) saved(ctx context.Context) ([]any, error) {
-	var out []any
-	err := v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) error {
-		out = nil
-		all, err := v.d.Beneficiaries.List(r, v.user.ID, 19)
-		for _, b := range all {
-			if b.Fiat == v.fiat.Code {
-				out = append(out, option(b.ID, short(b.Name, 30), b.BankName+" ****"+b.Last4))
-			}
-		}
-		return err
-	})
-	return append(out, option(newBank, "Another bank account", "")), err
+// orNothing is a list, or the one option that says why there is none.
+func (v *visit) orNothing(list []Option, key string) []Option {
+	if len(list) > 0 {
+		return list
+	}
+	return []Option{{ID: nothing, Title: short(v.text(key, nil), maxTitle)}}
 }
 
-// beneficiary is the chosen account, else the first of the list.
-func (v *visit) beneficiary(saved []any) string {
-	chosen := v.s.Values["beneficiary"]
-	for _, o := range saved {
-		if id, _ := o.(map[string]any)["id"].(string); chosen == "" || id == chosen {
-			return id
+// chosen is the token that was chosen before, else the first of the asset and chain that were said, else the first.
+func chosen(tokens []assets.Token, known map[string]string) string {
+	fits := func(t assets.Token) bool {
+		return (known["asset"] == "" || t.Asset == known["asset"]) && (known["chain"] == "" || t.Chain == known["chain"])
+	}
+	for _, wanted := range []func(assets.Token) bool{
+		func(t assets.Token) bool { return tokenID(t) == known["token"] }, fits, func(assets.Token) bool { return true },
+	} {
+		if i := slices.IndexFunc(tokens, wanted); i >= 0 {
+			return tokenID(tokens[i])
 		}
 	}
-	return newBank
+	return nothing
 }
 
-func (v *visit) balanceText(ctx context.Context) string {
-	var parts []string
-	for _, a := range v.d.Registry.Assets() {
-		if c, err := v.d.Orders.Cover(ctx, v.user.ID, a.ID); err == nil && c.Available > 0 {
-			parts = append(parts, money.FormatMicro(c.Available)+" "+a.ID)
-		}
+// accounts lists the person's bank accounts, the last used first, and the choice of a new one.
+func (v *visit) accounts(s *survey) []Option {
+	out := make([]Option, 0, len(s.saved)+1)
+	for _, b := range s.saved {
+		masked := " •••• " + b.Last4
+		out = append(out, Option{
+			ID: b.ID, Title: short(foreign(b.BankName, maxName), maxTitle-length(masked)) + masked, Description: foreign(b.Name, maxName),
+		})
 	}
-	if len(parts) == 0 {
-		return v.d.Texts.Render(v.user.Language, "flow.balance.none", nil)
+	return distinct(append(out, Option{ID: newBank, Title: v.text("flow.account.new", nil), Description: v.text("flow.account.new.how", nil)}))
+}
+
+// payTo is the chosen account, else the one used last.
+func payTo(saved []Option, wanted string) string {
+	if slices.ContainsFunc(saved, func(o Option) bool { return o.ID == wanted }) {
+		return wanted
 	}
-	return v.d.Texts.Render(v.user.Language, "flow.balance", map[string]string{"balance": strings.Join(parts, " · ")})
+	return saved[0].ID
 }
 
 // takeDetails reads the first screen and makes the quote: from here on its id is the sale (D1).
 func (v *visit) takeDetails(ctx context.Context, r Request) (Answer, error) {
-	for field, name := range map[string]string{
-		"asset": "token", "sell_amount": "amount", "beneficiary": "beneficiary", "bank_code": "bank_code",
-	} {
-		if s, ok := r.Field(field); ok {
-			v.s.Values[name] = strings.TrimSpace(s)
-		}
+	v.keep(r)
+	if bar := v.barred(); bar != nil {
+		return v.refusal(v.say(bar, "").text), nil
 	}
-	ask, account, p, err := v.ask(ctx, r)
+	ask, p, err := v.ask(ctx, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if p == nil {
+		p, err = v.freeze(ctx, ask)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
 	if p != nil {
 		return v.details(ctx, p)
 	}
-	if ask.Intent, err = intentFor(); err != nil {
-		return Answer{}, err
-	}
-	if ask.Beneficiary.Sealed, err = v.sealedFor(ask.Beneficiary, account); err != nil {
-		return Answer{}, err
-	}
-	q, err := v.d.Orders.Offer(ctx, *ask)
-	if err != nil {
-		field := ""
-		if fault.Is(err, "amount_below_minimum") {
-			field = "sell_amount"
+	return v.offer(ctx, nil)
+}
+
+// keep notes what was chosen, so that a screen that is shown again begins with it. An account number is never kept here.
+func (v *visit) keep(r Request) {
+	for field, name := range map[string]string{"asset": "token", "sell_amount": "amount", "beneficiary": "beneficiary"} {
+		typed, _ := r.Field(field)
+		longest := maxID
+		if field == "sell_amount" {
+			longest = maxAmount
 		}
-		return v.details(ctx, v.say(err, field))
+		if typed = strings.TrimSpace(typed); length(typed) > longest || foreign(typed, longest) == "" {
+			typed = ""
+		}
+		v.s.Values[name] = typed
 	}
-	v.s.Intent = q.ID
-	return v.review(ctx, FiatReview, nil)
+	delete(v.s.Values, "ask_second")
 }
 
 // ask turns what was typed into what is offered, or says what is wrong.
-func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, payout.AccountNumber, *problem, error) {
-	asset, chain, _ := strings.Cut(v.s.Values["token"], ":")
-	token, ok := v.d.Registry.Token(asset, chain)
-	if !ok {
-		return nil, "", v.say(fault.New("asset_unsupported", nil).With("supported", v.d.Registry.Supported()), "asset"), nil
+func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, *problem, error) {
+	s, err := v.look(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	amount, p, err := v.amount(ctx, token)
+	i := slices.IndexFunc(v.tokens(s), func(t assets.Token) bool { return tokenID(t) == v.s.Values["token"] })
+	if i < 0 {
+		return nil, v.unavailable(s), nil
+	}
+	token := v.tokens(s)[i]
+	amount, p, err := v.amount(ctx, s, token)
 	if p != nil || err != nil {
-		return nil, "", p, err
+		return nil, p, err
 	}
 	b, account, p, err := v.payee(ctx, r)
 	if p != nil || err != nil {
-		return nil, "", p, err
+		return nil, p, err
 	}
 	ask := &offramp.Ask{
 		User: v.user.ID, Asset: token.Asset, Chain: token.Chain, Amount: amount, Fiat: v.fiat.Code, Beneficiary: b,
@@ -178,150 +186,55 @@ func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, payout.Accoun
 			User: v.user.ID, Amount: amount, Bank: b.BankCode, Account: string(account), Asset: token.Asset, Chain: token.Chain,
 		}),
 	}
-	ask.Renews, err = v.renews(ctx, ask)
-	return ask, account, nil, err
+	if ask.Beneficiary.Sealed, err = v.sealed(ask, account); err != nil {
+		return nil, nil, err
+	}
+	if ask.Renews, err = v.renews(ctx, ask); err != nil {
+		return nil, nil, err
+	}
+	p, err = v.unfunded(ctx, s, ask)
+	return ask, p, err
 }
 
-// amount reads the typed amount: of the token, of fiat at the rate now, or a share of what is there.
-func (v *visit) amount(ctx context.Context, token assets.Token) (money.Micro, *problem, error) {
-	bare := money.Unit{ID: token.Asset, Kind: money.Token, Decimals: money.MicroDecimals}
-	parsed, err := money.Parse(v.s.Values["amount"], money.ParseContext{Units: v.d.Registry.Units(), Bare: &bare})
-	if errors.Is(err, money.ErrAmbiguous) && len(parsed.Candidates) == 2 {
-		return 0, v.say(fault.New("amount_ambiguous", err).With("first", parsed.Candidates[0].Text).
-			With("second", parsed.Candidates[1].Text), "sell_amount"), nil
+// unavailable says why the chosen token is not among those that can be sold.
+func (v *visit) unavailable(s *survey) *problem {
+	asset, chain, _ := strings.Cut(v.s.Values["token"], ":")
+	if _, ok := v.d.Registry.Token(asset, chain); ok {
+		return v.say(s.set.AllowPlacing(true, chain, asset, "", v.fiat.Country), "asset")
 	}
-	if err != nil || parsed.Kind == money.Token && parsed.Unit != "" && parsed.Unit != token.Asset ||
-		parsed.Kind == money.Fiat && parsed.Unit != v.fiat.Code {
-		return 0, v.say(fault.New("amount_invalid", err), "sell_amount"), nil
-	}
-	switch parsed.Kind {
-	case money.Fiat:
-		return v.forFiat(ctx, token, money.Minor(parsed.Value))
-	case money.Half, money.All:
-		c, err := v.d.Orders.Cover(ctx, v.user.ID, token.Asset)
-		if parsed.Kind == money.Half {
-			c.Available /= 2
-		}
-		if err == nil && c.Available == 0 {
-			return 0, v.say(fault.New("amount_invalid", nil), "sell_amount"), nil
-		}
-		return c.Available, nil, err
-	default:
-		return money.Micro(parsed.Value), nil, nil
-	}
+	return v.say(fault.New("asset_unsupported", nil).With("supported", v.d.Registry.Supported()), "asset")
 }
 
-// forFiat is the smallest amount of crypto whose worth reaches the fiat that was typed.
-func (v *visit) forFiat(ctx context.Context, token assets.Token, fiat money.Minor) (money.Micro, *problem, error) {
-	rate, err := v.d.Price.Price(ctx, token.Asset, token.Chain, v.fiat.Code)
+// freeze makes the quote, with a fresh id: what the session confirms from now on. What an earlier quote showed on the PIN
+// screen may not be confirmed any more.
+func (v *visit) freeze(ctx context.Context, ask *offramp.Ask) (*problem, error) {
+	s, err := v.look(ctx)
 	if err != nil {
-		return 0, v.say(err, ""), nil
+		return nil, err
 	}
-	amount, err := rate.Cost(fiat)
-	if err != nil {
-		return 0, v.say(fault.New("amount_invalid", err), "sell_amount"), nil
+	if ask.Intent, err = newIntent(); err != nil {
+		return nil, err
 	}
-	return amount, nil, nil
+	q, err := v.d.Orders.Offer(ctx, *ask)
+	switch {
+	case fault.Is(err, "amount_below_minimum"):
+		return v.say(err, "sell_amount"), nil
+	case err != nil && fault.As(err).Kind == fault.Internal:
+		return nil, err
+	case err != nil:
+		return v.say(err, ""), nil
+	}
+	if p := v.exceeded(s, q); p != nil {
+		return p, nil
+	}
+	v.s.Intent = q.ID
+	v.s.Hide(CryptoReview)
+	return nil, nil //nolint:nilnil // no problem
 }
 
-// payee is the bank account to be paid: a saved one, or one whose holder the bank has just named.
-func (v *visit) payee(ctx context.Context, r Request) (quote.Beneficiary, payout.AccountNumber, *problem, error) {
-	if id := v.s.Values["beneficiary"]; id != "" && id != newBank {
-		return v.known(ctx, id)
-	}
-	bank, p, err := v.bank(ctx)
-	if p != nil || err != nil {
-		return quote.Beneficiary{}, "", p, err
-	}
-	typed, _ := r.Field("account_number")
-	account := payout.AccountNumber(strings.Join(strings.Fields(typed), ""))
-	if len(account) != v.fiat.AccountDigits || strings.Trim(string(account), "0123456789") != "" {
-		return quote.Beneficiary{}, "", v.say(fault.New("account_number_invalid", nil).With("digits", itoa(v.fiat.AccountDigits)), "account_number"), nil
-	}
-	name, err := v.d.Banks.ResolveAccount(ctx, v.fiat.Code, bank.Code, account)
-	if err != nil {
-		field := ""
-		if fault.Is(err, "account_not_found") {
-			field = "account_number"
-		}
-		return quote.Beneficiary{}, "", v.say(err, field), nil
-	}
-	b := quote.Beneficiary{
-		ID: v.d.Beneficiaries.ID(v.user.ID, bank.Code, account), BankCode: bank.Code, BankName: bank.Name, Last4: account.Last4(),
-		Name: name, Digest: v.d.Beneficiaries.Digest(bank.Code, account),
-	}
-	b.Since, err = v.since(ctx, b.ID)
-	return b, account, nil, err
-}
-
-// since is when an account was saved, zero when it is new.
-func (v *visit) since(ctx context.Context, id string) (at time.Time, err error) {
-	err = v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) error {
-		b, err := v.d.Beneficiaries.Get(r, v.user.ID, id)
-		if err != nil {
-			if fault.As(err).Kind == fault.NotFound {
-				return nil
-			}
-			return err
-		}
-		at = b.CreatedAt
-		return nil
-	})
-	return at, err
-}
-
-func (v *visit) bank(ctx context.Context) (payout.Bank, *problem, error) {
-	banks, err := v.d.Banks.Banks(ctx, v.fiat.Code)
-	if err != nil {
-		return payout.Bank{}, v.say(err, ""), nil
-	}
-	for _, b := range banks {
-		if b.Code == v.s.Values["bank_code"] {
-			return b, nil, nil
-		}
-	}
-	return payout.Bank{}, v.say(fault.New("bank_unknown", nil), "bank"), nil
-}
-
-// known is a saved account; its holder is asked for again, so that a closed account is noticed (D28).
-func (v *visit) known(ctx context.Context, id string) (quote.Beneficiary, payout.AccountNumber, *problem, error) {
-	var b *user.Beneficiary
-	err := v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
-		b, err = v.d.Beneficiaries.Get(r, v.user.ID, id)
-		return err
-	})
-	if err != nil {
-		if fault.As(err).Kind == fault.NotFound {
-			return quote.Beneficiary{}, "", v.say(err, ""), nil
-		}
-		return quote.Beneficiary{}, "", nil, err
-	}
-	account, err := v.d.Beneficiaries.Number(b)
-	if err != nil {
-		return quote.Beneficiary{}, "", nil, err
-	}
-	name := b.Name
-	if now, err := v.d.Banks.ResolveAccount(ctx, v.fiat.Code, b.BankCode, account); err == nil {
-		name = now
-	} else if fault.Is(err, "account_not_found") {
-		return quote.Beneficiary{}, "", v.say(err, ""), nil
-	}
-	return quote.Beneficiary{
-		ID: b.ID, BankCode: b.BankCode, BankName: b.BankName, Last4: b.Last4, Name: name, Digest: b.Digest, Since: b.CreatedAt,
-	}, account, nil, nil
-}
-
-// prefill fills the first screen with the overdue sale that is renewed.
-func (v *visit) prefill(ctx context.Context) error {
-	o, err := v.d.Orders.Order(ctx, v.s.Values["renews"])
-	if err != nil || o.User != v.user.ID {
-		delete(v.s.Values, "renews")
-		return ignoreUnknown(err)
-	}
-	v.s.Values["token"] = o.Asset + ":" + o.Chain
-	v.s.Values["amount"] = o.Amount.Decimal() + " " + o.Asset
-	v.s.Values["beneficiary"] = o.Beneficiary.ID
-	return nil
+// sealed seals the account number for the quote's snapshot.
+func (v *visit) sealed(ask *offramp.Ask, account payout.AccountNumber) ([]byte, error) {
+	return v.d.Box.Seal([]byte(string(account)), ask.Beneficiary.Record())
 }
 
 // renews is the overdue order that an ask renews: the same thing to the same account. Anything else is a new sale.
@@ -340,11 +253,4 @@ func (v *visit) renews(ctx context.Context, ask *offramp.Ask) (string, error) {
 		return "", nil
 	}
 	return id, nil
-}
-
-func ignoreUnknown(err error) error {
-	if fault.Is(err, "order_unknown") {
-		return nil
-	}
-	return err
 }

@@ -107,11 +107,11 @@ const (
 	Gone    Decision = "gone"    // answer 427
 )
 
-// Begin decides about a request on this session and, on Proceed, marks it as being answered until now + work. digest is
-// Tokens.RequestDigest of the decrypted request, phoneNumberID the number whose endpoint was called. The repeat of a
-// request has its answer given again even when the session is submitted meanwhile: a client that lost the answer asks
-// again and must not see a second effect or an error. Everything else on a submitted session is gone.
-func (s *Session) Begin(digest, phoneNumberID string, now time.Time, work time.Duration) Decision {
+// Decide says what to do with a request on this session and changes nothing. digest is Tokens.RequestDigest of the
+// decrypted request, phoneNumberID the number whose endpoint was called. The repeat of a request has its answer given
+// again even when the session is submitted meanwhile: a client that lost the answer asks again and must not see a second
+// effect or an error. Everything else on a submitted session is gone.
+func (s *Session) Decide(digest, phoneNumberID string, now time.Time) Decision {
 	if phoneNumberID != s.PhoneNumberID || digest == "" {
 		return Gone
 	}
@@ -127,9 +127,23 @@ func (s *Session) Begin(digest, phoneNumberID string, now time.Time, work time.D
 	if s.State != SessionOpen {
 		return Gone
 	}
-	until := now.Add(work)
-	s.Working, s.WorkingUntil = digest, &until
 	return Proceed
+}
+
+// Begin is Decide and, on Proceed, marks the session as being worked on until now + work.
+func (s *Session) Begin(digest, phoneNumberID string, now time.Time, work time.Duration) Decision {
+	d := s.Decide(digest, phoneNumberID, now)
+	if d == Proceed {
+		until := now.Add(work)
+		s.Working, s.WorkingUntil = digest, &until
+	}
+	return d
+}
+
+// Used reports whether the session's one action has happened and its token would otherwise still be good: a copy of the
+// action may then be told so. Every other reason for Gone is told to nobody.
+func (s *Session) Used(phoneNumberID string, now time.Time) bool {
+	return s.State == SessionSubmitted && phoneNumberID == s.PhoneNumberID && now.Before(s.ExpiresAt)
 }
 
 func (s *Session) answers(digest string, now time.Time) bool {
@@ -163,10 +177,18 @@ func (s *Session) Finish(digest, screen string, sealedAnswer []byte, submitted b
 	return nil
 }
 
+// Forget drops the answer that Finish kept: a request that failed for a passing reason is tried again at once.
+func (s *Session) Forget() { s.Answered, s.Answer, s.AnswerUntil = "", nil, nil }
+
 // HasShown reports whether the client was ever sent to this screen. A request from a screen that was never shown does
 // not come from a person: send the current screen again instead of acting. Going back is native, so an earlier screen
 // may well ask again.
 func (s *Session) HasShown(screen string) bool { return slices.Contains(s.Shown, screen) }
+
+// Hide takes a screen back: what it showed is no longer true, so nothing may be confirmed on it until it is shown anew.
+func (s *Session) Hide(screen string) {
+	s.Shown = slices.DeleteFunc(slices.Clone(s.Shown), func(shown string) bool { return shown == screen })
+}
 
 // Close withdraws the session: its button answers 427 from now on.
 func (s *Session) Close() { s.State = SessionClosed }

@@ -38,6 +38,9 @@ const (
 	SignedUp     = "SUCCESSFUL"
 )
 
+// Acts is true for the second screen: it chooses the PIN and makes the account.
+func (f *SignUp) Acts(r Request) bool { return r.Action == ActionExchange && r.Screen == SecurityInfo }
+
 // Init shows the form; somebody who has signed up sees its end.
 func (f *SignUp) Init(ctx context.Context, s *Session) (Answer, error) {
 	u, err := f.load(ctx, s)
@@ -64,27 +67,16 @@ func (f *SignUp) Submit(ctx context.Context, s *Session, r Request) (Answer, err
 	if s.Values == nil {
 		s.Values = map[string]string{}
 	}
-	if r.Screen != SecurityInfo {
+	switch {
+	case u.Status == user.Active:
+		return f.done(u), nil
+	case r.Screen == SecurityInfo && s.HasShown(SecurityInfo):
+		return f.choosePIN(ctx, u, s, r)
+	case r.Screen == PersonalInfo:
 		return f.takeName(u, s, r), nil
+	default: // a person cannot be there
+		return f.form(u, s, nil), nil
 	}
-	pin, _ := r.Field("pin")
-	again, _ := r.Field("confirm_pin")
-	if pin != again {
-		return f.security(f.say(u, fault.New("pin_differs", nil), "confirm_pin")), nil
-	}
-	done, err := f.people.SignUp(ctx, s.User, s.Values["name"], user.TypedPIN(pin))
-	if err != nil {
-		v := fault.As(err)
-		switch {
-		case v.Kind == fault.Internal:
-			return Answer{}, err
-		case v.Code == "name_invalid":
-			return f.form(u, s, f.say(u, err, "full_name")), nil
-		default:
-			return f.security(f.say(u, err, "pin")), nil
-		}
-	}
-	return f.done(done), nil
 }
 
 // takeName keeps the name, checked, for the second screen.
@@ -95,7 +87,24 @@ func (f *SignUp) takeName(u *user.User, s *Session, r Request) Answer {
 		return f.form(u, s, f.say(u, err, "full_name"))
 	}
 	s.Values["name"] = clean
-	return f.security(nil)
+	return f.security(u, nil)
+}
+
+// choosePIN makes the account. Neither PIN is ever sent back.
+func (f *SignUp) choosePIN(ctx context.Context, u *user.User, s *Session, r Request) (Answer, error) {
+	pin, _ := r.Field("pin")
+	again, _ := r.Field("confirm_pin")
+	if pin != again {
+		return f.security(u, f.say(u, fault.New("pin_differs", nil), "confirm_pin")), nil
+	}
+	done, err := f.people.SignUp(ctx, s.User, s.Values["name"], user.TypedPIN(pin))
+	if err == nil {
+		return f.done(done), nil
+	}
+	if fault.As(err).Kind == fault.Internal {
+		return Answer{}, err
+	}
+	return f.security(u, f.say(u, err, "pin")), nil
 }
 
 // Repeat leaves copies to the ordinary rule: the same answer again.
@@ -108,35 +117,44 @@ func (f *SignUp) load(ctx context.Context, s *Session) (u *user.User, err error)
 		u, err = user.Load(r, s.User)
 		return err
 	})
+	if fault.Is(err, "user_unknown") {
+		return nil, ErrTokenGone
+	}
 	return u, err
 }
 
+// sayer speaks a person's language.
+func (f *SignUp) sayer(u *user.User) sayer { return sayer{f.texts, u.Language} }
+
 func (f *SignUp) say(u *user.User, err error, field string) *problem {
 	v := fault.As(err)
-	return &problem{field: field, text: f.texts.Render(u.Language, fault.RowOf(v.Code).Message, v.Args)}
+	return f.sayer(u).fault(v, field, v.Args)
 }
 
 func (f *SignUp) form(u *user.User, s *Session, p *problem) Answer {
 	name := s.Values["name"]
 	if name == "" {
-		name = u.Name
+		name = foreign(u.Name, maxName)
 	}
+	say := f.sayer(u)
 	data := map[string]any{
-		"welcome_text": f.texts.Render(u.Language, "flow.welcome", nil),
-		"country":      f.texts.Render(u.Language, "flow.country", map[string]string{"country": f.countryName(u.Country)}),
-		"full_name":    name, "language": "en", "languages": []any{option("en", "English", "")},
+		"welcome_text": say.text("flow.welcome", nil),
+		"country":      say.text("flow.country", map[string]string{"country": f.countryName(u.Country)}),
+		// One language so far: texts in others make a list here, and the choice goes to the user service.
+		"full_name": name, "language": "en", "languages": []Option{{ID: "en", Title: "English"}},
 	}
-	return Answer{Screen: PersonalInfo, Data: errorsOf(data, p, "full_name", "language")}
+	return Answer{Screen: PersonalInfo, Data: errorsOf(data, p, "full_name", "language"), entry: true, passing: p != nil}
 }
 
-func (f *SignUp) security(p *problem) Answer {
-	data := map[string]any{"pin_text": f.texts.Render("en", "flow.pin", nil)}
-	return Answer{Screen: SecurityInfo, Data: errorsOf(data, p, "pin", "confirm_pin")}
+func (f *SignUp) security(u *user.User, p *problem) Answer {
+	data := map[string]any{"pin_text": f.sayer(u).text("flow.pin", nil)}
+	return Answer{Screen: SecurityInfo, Data: errorsOf(data, p, "pin", "confirm_pin"), passing: p != nil}
 }
 
 func (f *SignUp) done(u *user.User) Answer {
+	say := f.sayer(u)
 	return Answer{Screen: SignedUp, Submitted: true, Data: errorsOf(map[string]any{
-		"heading": f.texts.Render(u.Language, "flow.signed_up", map[string]string{"name": u.Name}),
-		"message": f.texts.Render(u.Language, "flow.signed_up.next", nil),
+		"heading": say.text("flow.signed_up", map[string]string{"name": short(foreign(u.Name, maxName), 40)}),
+		"message": say.text("flow.signed_up.next", nil),
 	}, nil)}
 }

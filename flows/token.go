@@ -30,7 +30,7 @@ func (t *Tokens) Token(session string) string {
 
 // RequestDigest identifies one request of a client, so that its repeat can be told from a new one. It is keyed: what is
 // digested may be a PIN, and a plain digest of six digits is as good as the digits. Equal input gives an equal digest in
-// every process.
+// every process; the input is Request.Canonical.
 func (t *Tokens) RequestDigest(plain []byte) string {
 	return base64.RawURLEncoding.EncodeToString(t.mac("request:" + string(plain)))
 }
