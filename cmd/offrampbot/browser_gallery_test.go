@@ -179,7 +179,7 @@ func TestPage_drawsEveryComponentOfAFlow(t *testing.T) {
 	b.until("the Flow has ended", `document.querySelectorAll(".layer").length === 0`)
 	require.Equal(t, map[string]any{
 		"name": "Ada Obi", "bank": "b07", "kind": "company", "company": "Obi Ltd", "days": []any{"mo", "we"}, "coins": []any{"usdc"},
-		"born": "", "agree": true, "city": "Lagos", "flow_token": "token-of-the-gallery",
+		"born": "1990-06-15", "agree": true, "city": "Lagos", "flow_token": "token-of-the-gallery",
 	}, s.response())
 	require.Empty(t, b.console())
 }
@@ -224,6 +224,12 @@ func (s *scene) fillGallery(b *browser) {
 	b.until("the Switch follows", fmt.Sprintf(`document.querySelector(%q).innerText.includes("You are a company.")`, pageScreen("GALLERY")))
 	b.tap(at("days", "label:nth-child(3) input"))
 	b.tap(at("coins", "label:nth-child(2)"))
+	b.eval(fmt.Sprintf(`(() => { const day = document.querySelector(%q); day.value = "2020-02-29";
+		return day.dispatchEvent(new Event("input", {bubbles: true})); })()`, pageInput("GALLERY", "born")), new(bool))
+	b.tap(pageFooter("GALLERY"))
+	require.Equal(s.t, "Not after 2010-01-01.", problem("born"))
+	b.eval(fmt.Sprintf(`(() => { const day = document.querySelector(%q); day.value = "1990-06-15";
+		return day.dispatchEvent(new Event("input", {bubbles: true})); })()`, pageInput("GALLERY", "born")), new(bool))
 	b.tap(at("agree", "input"))
 	b.until("what is bound to the tick can be seen", fmt.Sprintf(`document.querySelector(%q).innerText.includes("Thank you for agreeing")`, pageScreen("GALLERY")))
 	b.shot("gallery-3")

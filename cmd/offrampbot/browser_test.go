@@ -112,11 +112,13 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.tap(`[data-act="send"]`)
 	b.until("the bot says that it is paid", `[...document.querySelectorAll(".message.theirs")].some((n) => n.innerText.includes("Paid: ₦"))`)
 	b.until("the bank's list on the page shows it as paid", `document.querySelector(".payout .state.success")`)
+	b.until("the slip is in the chat", `document.querySelector(".message.theirs .bubble-picture img")?.naturalWidth > 0`)
 	b.shot("sale")
 
 	paid := bankList(t, world)
 	require.Len(t, paid, 1)
 	require.Equal(t, payoutSeen{AmountMinor: net, Status: "success", Calls: 1}, paid[0])
+	b.pictureOpensInFull()
 	b.sheetsCloseWithEscape()
 	b.oldBubbleIsRefused()
 	require.Empty(t, b.console(), "the console is clean")
@@ -184,6 +186,16 @@ func (b *browser) wrongPINKeepsTheScreen() {
 	require.Empty(b.t, typed, "a wrong PIN does not stay in the field")
 }
 
+// pictureOpensInFull opens the slip and leaves it by Escape.
+func (b *browser) pictureOpensInFull() {
+	b.t.Helper()
+	b.tap(".message.theirs .bubble-picture")
+	b.see(".picture img")
+	b.shot("slip")
+	b.press(kb.Escape)
+	b.until("the picture is gone", `document.querySelectorAll(".layer").length === 0`)
+}
+
 // sheetsCloseWithEscape opens the menu's list and leaves it by Escape; the focus goes back to its button.
 func (b *browser) sheetsCloseWithEscape() {
 	b.t.Helper()
@@ -201,13 +213,39 @@ func (b *browser) sheetsCloseWithEscape() {
 	require.True(b.t, focused, "the focus is back on the button that opened the sheet")
 }
 
-// oldBubbleIsRefused opens the first sell Flow again: its token is used, which the sheet says in the bot's words.
+// oldBubbleIsRefused opens the sell Flow again: its token is used, which the sheet says in the bot's own words, and the
+// bubble's button is dead from then on.
 func (b *browser) oldBubbleIsRefused() {
 	b.t.Helper()
-	b.eval(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%q)]; all.at(-1).dataset.again = "1"; return true; })()`, pageOffer), new(bool))
-	b.tap(`[data-again="1"]`)
-	b.until("the sheet says why", `document.querySelector(".flow-end p")?.textContent || document.querySelector(".flow-body")`)
+	b.tap(pageOffer)
+	b.see(".flow-end .primary")
+	require.Contains(b.t, b.text(".flow-end p"), "no longer valid")
 	b.shot("flow-expired")
-	b.press(kb.Escape)
-	b.until("the sheet is gone", `document.querySelectorAll(".layer").length === 0`)
+	b.tap(".flow-end .primary")
+	b.until("the button of the bubble is dead", fmt.Sprintf(`[...document.querySelectorAll(%q)].at(-1).disabled`, pageOffer))
+}
+
+// TestPage_playsASaleByItself starts the tour on a narrow phone and lets it go on to the end.
+func TestPage_playsASaleByItself(t *testing.T) {
+	t.Parallel()
+	world := startDemo(t)
+	b := newBrowser(t, 380, 800)
+	b.colours("dark")
+	b.open(world + "/?poll") // over long polls, as where streams do not come through
+	b.shot("narrow-first-visit")
+	b.tap("#intro .primary")
+	b.until("the tour asks for the account", fmt.Sprintf(`document.querySelector(%q)`, pageInput("OFFRAMP_DETAILS", "bank_code")))
+	b.shot("tour-details")
+	b.until("the coins are sent", `document.querySelector(".path .done:nth-child(2)")`)
+	b.shot("tour-panel")
+	b.until("the tour says that it is paid", `document.querySelector("#tour-bar").innerText.startsWith("Paid, once.")`)
+	b.shot("tour-paid")
+	b.until("the tour is over", `document.querySelector("#tour-bar").hidden`)
+	b.until("the slip is in the chat", `document.querySelector(".message.theirs .bubble-picture img")?.naturalWidth > 0`)
+	b.shot("narrow-dark")
+	paid := bankList(t, world)
+	require.Len(t, paid, 1)
+	require.Equal(t, "success", paid[0].Status)
+	require.Equal(t, 1, paid[0].Calls)
+	require.Empty(t, b.console())
 }

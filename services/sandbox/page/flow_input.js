@@ -15,10 +15,11 @@ const DEFAULT_LENGTH = { TextInput: 80, TextArea: 600 }; // as whatsapp.md 3.3 h
  */
 export function drawInput(type, get, { value, change }) {
   const id = freshId("field");
-  const limit = Number(get(type === "TextArea" ? "max-length" : "max-chars")) || DEFAULT_LENGTH[type];
+  const wanted = Number(get(type === "TextArea" ? "max-length" : "max-chars")) || 0;
+  const limit = wanted || DEFAULT_LENGTH[type];
   const kind = type === "TextInput" && Object.hasOwn(KINDS, get("input-type")) ? get("input-type") : "text";
   const input = makeInput(type, kind, get, limit, id);
-  const frame = frameOf({ id, get, input, isBoxed: kind === "passcode" && limit <= BOXES, limit, counted: type !== "DatePicker" && kind !== "passcode" });
+  const frame = frameOf({ id, get, input, isBoxed: kind === "passcode" && limit <= BOXES, limit, counted: wanted > 0 && kind !== "passcode" });
   input.value = value ?? "";
   frame.count(input.value);
   input.addEventListener("input", () => {
@@ -56,7 +57,7 @@ function frameOf({ id, get, input, isBoxed, limit, counted }) {
   const frame = { root: el("div", { class: "field", data: { name: get("name") } }, label, wrap, el("div", { class: "field-under" }, el("span", {}, error, helper), counter)) };
 
   frame.count = (text) => {
-    if (counted && limit > 0) counter.textContent = `${text.length}/${limit}`;
+    if (counted) counter.textContent = `${text.length}/${limit}`;
     boxes.forEach((box, i) => {
       box.className = i < text.length ? "full" : i === text.length ? "next" : "";
       fill(box, i < text.length ? (input.type === "password" ? "●" : text[i]) : "");

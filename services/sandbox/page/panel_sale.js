@@ -39,7 +39,7 @@ function steps(sale, world) {
 }
 
 function depositStep(sale, moved, payout) {
-  if (moved !== null) return [moved.confirmations > 0, "Deposit", `${moved.amount} ${moved.token} on ${chainTitle(moved.chain)}, ${moved.confirmations === 0 ? "in the pool" : `${moved.confirmations} blocks deep`}`];
+  if (moved !== null) return [moved.confirmations > 0, "Deposit", `${moved.amount} ${moved.token} on ${chainTitle(moved.chain)}, ${moved.confirmations === 0 ? "in the pool" : `${moved.confirmations} deep`}`];
   if (payout !== null) return [true, "Deposit", "paid from the balance"];
   return [false, "Deposit", sale.address === "" ? "nothing to send" : "send it from the blockchain section"];
 }

@@ -47,7 +47,7 @@ export function createPhones({ store, world, tabs, stage }) {
 
   function drawTabs() {
     for (const [phone, one] of made) {
-      if (names.has(phone)) one.name(names.get(phone));
+      one.name(names.get(phone) ?? "New phone");
       if (one.root.isConnected) seen.set(phone, world.chat(phone).length);
     }
     const key = JSON.stringify([store.phones, store.active, [...names], store.phones.map(unread)]);

@@ -88,8 +88,8 @@ export function createTour({ store, phones, showPanel, button, bar }) {
     hand.say("6 of 6 · The chain confirms, the bank pays, the bot says so");
     await hand.rest(1500);
     if (!window.matchMedia("(min-width: 900px)").matches) showPanel(false);
-    await hand.see(() => document.querySelector(".payout .state.success"));
-    await hand.see(() => [...phone.querySelectorAll(".message.theirs")].find((node) => /paid/i.test(node.textContent)));
+    await hand.wait(() => document.querySelector(".payout .state.success")); // on a narrow screen the panel is shut
+    await hand.wait(() => [...phone.querySelectorAll(".message.theirs")].find((node) => /paid/i.test(node.textContent)));
     hand.say("Paid, once. Now break something in the panel and try it yourself.");
   }
 
@@ -115,15 +115,19 @@ function createHand(signal, say) {
   const pointer = el("div", { class: "hand", "aria-hidden": "true" });
   document.body.append(pointer);
 
-  async function see(find) {
-    const end = Date.now() + PATIENCE;
-    while (Date.now() < end) {
+  async function wait(find) {
+    for (const end = Date.now() + PATIENCE; Date.now() < end; await pause(100, signal)) {
       const node = find();
-      if (node && node.closest("[inert]") === null && node.getClientRects().length > 0) return node;
-      await pause(100, signal);
+      if (node) return node;
     }
-    throw new Error("nothing to tap appeared");
+    throw new Error("what comes next did not appear");
   }
+
+  // Waits for something that can be seen and tapped.
+  const see = (find) => wait(() => {
+    const node = find();
+    return node && node.closest("[inert]") === null && node.getClientRects().length > 0 ? node : null;
+  });
 
   async function reach(find) {
     await pause(TAP, signal);
@@ -140,7 +144,7 @@ function createHand(signal, say) {
   }
 
   return {
-    say, see,
+    say, see, wait,
     rest: (ms) => pause(ms, signal),
     leave: () => pointer.remove(),
     async tap(find) {
