@@ -172,7 +172,7 @@ func (u *unit) take(before *Order, c *Change) error {
 	} else if !u.placed[o.ID] {
 		u.dirty[o.ID] = true
 	}
-	freed := c.Account.Available > u.accounts[o.Asset].Available
+	changed := c.Account.Available != u.accounts[o.Asset].Available
 	u.accounts[o.Asset] = c.Account
 	if len(c.Postings) > 0 || o.State.Unfunded() || c.Row.On == PayoutFailed || c.Row.On == ExchangeDone || c.Row.On == AdminResumed {
 		u.touched[o.Asset] = true
@@ -199,7 +199,7 @@ func (u *unit) take(before *Order, c *Change) error {
 	if err := u.count(before, o); err != nil {
 		return err
 	}
-	if freed {
+	if changed { // what this order took is missing to another, what it gave back may cover one (rule 5)
 		return u.reevaluate(o.Asset, Occurrence{On: FundsFreed, ID: o.ID + ":" + string(c.Row.On), By: ByWorker, At: u.now})
 	}
 	return nil
