@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"offrampbot/services/audit"
+	"offrampbot/services/chains/evm"
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
 	"offrampbot/services/figures"
@@ -134,10 +135,14 @@ func (a *app) openChains() error {
 }
 
 // checkChain refuses nodes of another chain. A node that does not answer now is asked again by the watcher.
-func checkChain(source *evm.Source, patience time.Duration) error {
+func checkChain(source deposit.Source, patience time.Duration) error {
+	node, ok := source.(interface{ Check(ctx context.Context) error })
+	if !ok {
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("node did not say its chain in time"))
 	defer cancel()
-	if err := source.Check(ctx); errors.Is(err, evm.ErrChainID) {
+	if err := node.Check(ctx); errors.Is(err, evm.ErrChainID) {
 		return err
 	}
 	return nil
