@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -96,6 +97,15 @@ func (s *scene) say(message map[string]any) {
 func (s *scene) interactive(interactive map[string]any) {
 	s.t.Helper()
 	s.say(map[string]any{"type": "interactive", "interactive": interactive})
+}
+
+// readAndType marks the person's first message as read, and shows that an answer is being typed.
+func (s *scene) readAndType() {
+	s.t.Helper()
+	s.mu.Lock()
+	wamid := regexp.MustCompile(`wamid\.[A-Za-z0-9_-]+`).FindString(s.arrived[0])
+	s.mu.Unlock()
+	s.say(map[string]any{"status": "read", "message_id": wamid, "typing_indicator": map[string]any{"type": "text"}})
 }
 
 // offerGallery sends the Flow with its first screen's data, so that no endpoint is needed.
@@ -259,7 +269,8 @@ func TestPage_asksBeforeAFlowIsLeft(t *testing.T) {
 	var inside bool
 	b.eval(`document.activeElement.closest(".sheet.flow") !== null`, &inside)
 	require.True(t, inside)
-	b.press(kb.Escape)
+	b.eval(`(() => { document.activeElement.blur(); return true; })()`, new(bool))
+	b.press(kb.Escape) // heard even when the focus is nowhere
 	b.tap(".question .danger")
 	b.until("the Flow is gone", `document.querySelectorAll(".layer").length === 0`)
 	require.Nil(t, s.response())
@@ -298,6 +309,12 @@ func TestPage_showsWhatABotCanSay(t *testing.T) {
 	require.Equal(t, `<strong>bold</strong> <em>italic</em> <s>gone</s> <code class="mono">mono</code> ****6789 a_b_c &lt;b&gt;no&lt;/b&gt; `+
 		`<a href="https://example.com/a" target="_blank" rel="noopener noreferrer">https://example.com/a</a>.`, html)
 	require.Equal(t, 1, b.count(`a.control[href="https://example.com/site"]`))
+
+	s.readAndType()
+	b.until("the bot is typing, and has read", `document.querySelector(".typing") && document.querySelector(".message.mine .ticks.is-read")`)
+	require.Equal(t, "typing…", b.text(".phone.active .status"))
+	s.say(map[string]any{"type": "text", "text": map[string]any{"body": "Well?"}})
+	b.until("an answer ends it", `!document.querySelector(".typing")`)
 
 	b.tap(`.control[data-id="b-two"]`)
 	b.until("the answer is in the chat", `document.querySelector(".message.mine:last-child")?.innerText.includes("The second")`)

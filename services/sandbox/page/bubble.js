@@ -22,6 +22,7 @@ export function drawBubble(message, { quoted, reactions = [], acts }) {
     message.header ? el("strong", { class: "bubble-head", text: message.header }) : null,
     message.text ? el("span", { class: "bubble-text" }, body(message)) : null,
     message.footer ? el("span", { class: "bubble-foot", text: message.footer }) : null,
+    !mine && message.status === "failed" ? el("span", { class: "bubble-lost", text: "WhatsApp did not deliver this one." }) : null,
     el("span", { class: "bubble-meta" }, el("time", { datetime: message.at, text: clock(message.at) }), mine ? ticks(message.status) : null));
   const parts = [bubble, ...controls(message, acts)];
   if (reactions.length > 0) bubble.append(el("span", { class: "reactions", text: reactions.join("") }));

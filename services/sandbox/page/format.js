@@ -98,15 +98,16 @@ function missing(text, chains) {
 }
 
 /**
- * Reads the newest sale out of a chat: {reference, net, last4, at, ended}, null for none. net is the payout's digits
- * without a point (minor units), "" when no message names it.
+ * Reads the newest sale out of a chat: {reference, net, last4, address, at, told}, null for none. net is the payout's
+ * digits without a point (minor units), "" when no message names it; told is how many messages were about it.
  */
 export function lastSale(messages) {
   let sale = null;
   for (const message of messages) {
-    const reference = message.direction === "out" ? /\b[0-9A-HJKMNP-TV-Z]{8}-?[0-9A-HJKMNP-TV-Z*~$=U]\b/.exec(message.text) : null;
-    if (reference === null || !/\d/.test(reference[0])) continue;
-    if (sale === null || sale.reference !== reference[0]) sale = { reference: reference[0], net: "", last4: "", at: message.at, address: "" };
+    const reference = message.direction === "out" ? referenceIn(message.text) : "";
+    if (reference === "") continue;
+    if (sale === null || sale.reference !== reference) sale = { reference, net: "", last4: "", at: message.at, address: "", told: 0 };
+    sale.told += 1;
     const net = /(?:₦|GH₵|NGN|GHS)\s?([\d,]+\.\d\d)/.exec(message.text);
     const last4 = /(?:\*{4}|•{4})\s?(\d{4})/.exec(message.text);
     const address = ADDRESS.exec(message.text);
@@ -115,4 +116,13 @@ export function lastSale(messages) {
     sale.address ||= address ? address[0].toLowerCase() : "";
   }
   return sale;
+}
+
+// A reference is nine characters without I, L, O and U (DESIGN §4); a word in capitals may be too, so one without a
+// digit counts only behind a colon.
+function referenceIn(text) {
+  for (const found of text.matchAll(/(: )?\b([0-9A-HJKMNP-TV-Z]{8}-?[0-9A-HJKMNP-TV-Z])\b/g)) {
+    if (found[1] !== undefined || /\d/.test(found[2])) return found[2];
+  }
+  return "";
 }

@@ -27,6 +27,7 @@ const wide = window.matchMedia("(min-width: 900px)");
 function showPanel(isOpen) {
   document.body.classList.toggle("with-panel", isOpen);
   byId("panel").inert = !isOpen;
+  byId("stage").inert = isOpen && !wide.matches; // the panel lies over it
   panelSwitch.setAttribute("aria-expanded", String(isOpen));
   if (wide.matches) store.remember("panel", String(isOpen));
 }

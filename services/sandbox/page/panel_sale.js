@@ -28,7 +28,7 @@ export function drawSale(content, { store, world, badge }) {
 
 // Each step: is it done, its name, what is known of it, "bad" when it ended badly.
 function steps(sale, world) {
-  const moved = sale.address === "" ? null : depositOf(sale, world.chains);
+  const moved = sale.address === "" ? null : depositOf(sale, world);
   const payout = payoutOf(sale, world.bank);
   return [
     [true, "Accepted", `${sale.reference} at ${clock(sale.at)}`],
@@ -49,10 +49,12 @@ function paidStep(payout) {
   return [true, payout.status === "success" ? "Paid" : "Not paid", `the bank says: ${payout.status}`, payout.status === "success" ? "good" : "bad"];
 }
 
-// The newest transfer to the sale's address since it was accepted; blocks carry no time here, so the newest stands.
-function depositOf(sale, chains) {
-  for (const chain of chains) {
-    const moved = chain.transfers.find((one) => one.to.toLowerCase() === sale.address && !one.failed);
+// The newest transfer to the sale's address since it was accepted. One of which the world no longer knows when it was
+// sent counts as soon as the bot has written about the sale again.
+function depositOf(sale, world) {
+  const counts = (one) => (world.sentAt.has(one.tx) ? world.sentAt.get(one.tx) >= sale.at : sale.told > 1);
+  for (const chain of world.chains) {
+    const moved = chain.transfers.find((one) => one.to.toLowerCase() === sale.address && !one.failed && counts(one));
     if (moved) {
       const decimals = chain.tokens.find((each) => each.symbol === moved.token)?.decimals ?? 0;
       return { ...moved, chain: chain.name, amount: tokens(moved.raw, decimals) };

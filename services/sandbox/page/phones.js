@@ -109,7 +109,8 @@ export function createPhones({ store, world, tabs, stage }) {
   }
 
   store.onChange(draw);
-  world.on("state", () => { if (store.phones.some((phone) => !names.has(phone))) readNames(); });
+  let people = -1;
+  world.on("state", () => { if (world.state.people !== people) { people = world.state.people; readNames(); } });
   new ResizeObserver(place).observe(stage);
   draw();
   return { active: () => made.get(store.active) };

@@ -24,9 +24,18 @@ export function openLayer(host, { kind, title, onDismiss }) {
 
   layer.dismiss = () => (onDismiss ?? layer.close)();
 
+  // Escape also counts when the focus is nowhere, for the layer on top of the phone in use.
+  const atLarge = (event) => {
+    const phone = host.closest(".phone");
+    const onTop = [...phone.querySelectorAll(".layer:not(.leaving)")].at(-1) === root;
+    if (event.key === "Escape" && document.activeElement === document.body && onTop && phone.classList.contains("active")) layer.dismiss();
+  };
+  document.addEventListener("keydown", atLarge);
+
   layer.close = () => {
     if (!layer.isOpen) return;
     layer.isOpen = false;
+    document.removeEventListener("keydown", atLarge);
     for (const node of below) node.inert = false;
     root.inert = true;
     root.classList.add("leaving");

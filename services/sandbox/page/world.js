@@ -12,6 +12,7 @@ export function createWorld(phones) {
   const listeners = new Map();
   const timers = new Map();
   const world = { chats: new Map(), typing: new Map(), chains: [], bank: [], faults: [], state: null, info: null, online: true };
+  world.sentAt = new Map(); // transaction → when it was sent; chains do not tell
 
   world.on = (topic, listener) => {
     if (!listeners.has(topic)) listeners.set(topic, new Set());
@@ -90,8 +91,10 @@ export function createWorld(phones) {
     if (event.kind === "status") status(event);
     else if (event.kind === "message") chatSoon(event.phone);
     else if (event.kind === "flow" && event.text === "closed") chatSoon(event.phone);
-    else if (event.kind === "chain") readSoon("chains");
-    else if (event.kind === "bank") readSoon("bank");
+    else if (event.kind === "chain") {
+      if (event.text === "pooled" && !world.sentAt.has(event.id)) world.sentAt.set(event.id, event.at);
+      readSoon("chains");
+    } else if (event.kind === "bank") readSoon("bank");
     if (event.kind === "fault" || world.faults.length > 0) readSoon("faults"); // what happens may use one up
   }
 
