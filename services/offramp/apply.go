@@ -59,6 +59,10 @@ type Evidence struct {
 	NoCallInFlight bool
 	Visible        bool // the visibility bound has passed since the last call could end
 	Approved       bool // the provider was told that it may release the current attempt
+
+	// At is when the look-ups began. What they say holds for calls that had to be visible by then: evidence never proves
+	// anything about a call that could still come to light after it was gathered.
+	At time.Time
 }
 
 // Facts is what the same transaction read about the world around the order.

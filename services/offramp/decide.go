@@ -15,7 +15,7 @@ func (s *Service) Gather(ctx context.Context, orderID string) (Evidence, *Order,
 	if err != nil {
 		return Evidence{}, nil, err
 	}
-	v := Evidence{OlderNotPaid: true, CurrentNotPaid: true, VenueUnknown: true}
+	v := Evidence{OlderNotPaid: true, CurrentNotPaid: true, VenueUnknown: true, At: s.now()}
 	phases := []Phase{ExchangePhase(1)}
 	for _, a := range o.Attempts {
 		phases = append(phases, PayoutPhase(a.N))

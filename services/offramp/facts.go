@@ -83,11 +83,13 @@ func (u *unit) rail(o *Order) (string, error) {
 // seen is the evidence that the store alone gives, with what fresh look-ups added (rule 3).
 func (u *unit) seen(o *Order, f Facts) Evidence {
 	v, fresh := u.evidence[o.ID]
+	at := v.At
 	if !fresh {
+		at = u.now
 		v.OlderPaid = o.Older != 0
 		v.OlderNotPaid = o.Older == 0 && u.olderNotPaid(o)
 	}
-	v.NoCallInFlight, v.Visible = u.quiet(o, u.now)
+	v.NoCallInFlight, v.Visible = u.quiet(o, at)
 	v.Approved = f.Current != nil && f.Current.Approved
 	return v
 }
@@ -102,9 +104,9 @@ func (u *unit) olderNotPaid(o *Order) bool {
 	return true
 }
 
-// quiet reports whether no money call of the order can still be in flight — each called operation's last call is older
-// than its time-out and its lease is over — and whether the visibility bound has passed since then.
-func (u *unit) quiet(o *Order, now time.Time) (noCall, visible bool) {
+// quiet reports whether at a time no money call of the order could still be in flight — each called operation's last call
+// was older than its time-out and its lease over — and whether the visibility bound had passed since then.
+func (u *unit) quiet(o *Order, at time.Time) (noCall, visible bool) {
 	var last time.Time
 	phases := []Phase{ExchangePhase(1)}
 	for _, a := range o.Attempts {
@@ -126,7 +128,7 @@ func (u *unit) quiet(o *Order, now time.Time) (noCall, visible bool) {
 			last = end
 		}
 	}
-	return now.After(last), now.After(last.Add(u.s.policy.VisibilityBound))
+	return at.After(last), at.After(last.Add(u.s.policy.VisibilityBound))
 }
 
 // bar runs the placing checks: window, user, switches, limits, screening (rule 5). A nil error with a non-nil bar means
