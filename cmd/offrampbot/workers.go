@@ -136,7 +136,9 @@ func (a *app) openChains() error {
 
 // checkChain refuses nodes of another chain. A node that does not answer now is asked again by the watcher.
 func checkChain(source deposit.Source, patience time.Duration) error {
-	node, ok := source.(interface{ Check(ctx context.Context) error })
+	node, ok := source.(interface {
+		Check(ctx context.Context) error
+	})
 	if !ok {
 		return nil
 	}
