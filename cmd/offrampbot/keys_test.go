@@ -16,6 +16,7 @@ import (
 	"offrampbot/services/quote"
 	"offrampbot/services/seal"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 	"offrampbot/services/user"
 )
@@ -88,7 +89,7 @@ func TestRotateKeys_onBothEngines(t *testing.T) {
 		var r rotation
 		for {
 			var err error
-			if r, err = rotateKeys(t.Context(), &brokenOff{engine, 4}, both); err == nil {
+			if r, err = rotateKeys(t.Context(), &brokenOff{storetest.Twice(engine), 4}, both); err == nil {
 				break
 			}
 			require.ErrorIs(t, err, errKilled)

@@ -17,6 +17,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/offramp"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/testkit"
 )
 
@@ -34,6 +35,9 @@ type book struct {
 func indexes() []store.Index { return slices.Concat(ledger.Indexes, audit.Indexes) }
 
 func newBook(t require.TestingT, ctx context.Context, engine store.Engine) *book { //nolint:revive // t comes first, as everywhere
+	if engine.Name() == "bolt" {
+		engine = storetest.Twice(engine)
+	}
 	b := &book{t: t, ctx: ctx, engine: engine, clock: testkit.Noon(), plain: map[string]int64{}}
 	var err error
 	b.sut, err = figures.New(engine, b.clock.Now)

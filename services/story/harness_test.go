@@ -30,6 +30,7 @@ import (
 	"offrampbot/services/quote"
 	"offrampbot/services/setting"
 	"offrampbot/services/store"
+	"offrampbot/services/store/storetest"
 	"offrampbot/services/story"
 	"offrampbot/services/testkit"
 	"offrampbot/services/user"
@@ -66,6 +67,9 @@ func indexes() []store.Index {
 
 func newDesk(t *testing.T, engine store.Engine) *desk {
 	t.Helper()
+	if engine.Name() == "bolt" {
+		engine = storetest.Twice(engine)
+	}
 	d := &desk{t: t, engine: engine, clock: testkit.Noon(), rail: &rail{truth: map[string]payout.Result{}}}
 	registry := assets.Sandbox()
 	svc, err := offramp.New(offramp.Deps{
