@@ -46,9 +46,14 @@ func phaseOf(op *operation.Operation) Phase {
 }
 
 // begin stores "about to call with this reference" under the lease, after it checked again that the order still waits
-// for it (rule 2, D7).
-func (s *Service) begin(ctx context.Context, op *operation.Operation, lease operation.Lease) (*Order, *operation.Operation, error) {
-	if operation.Left(ctx) < s.policy.ProviderTimeout+s.policy.StoreTimeout {
+// for it (rule 2, D7). prepare runs before it is stored: what fails there is a call that was never made.
+//
+// Invariant: when begin lets a call start, the lease lasts longer than the call and its commit. So whoever holds the
+// lease of an operation knows that no earlier call of it is still in flight.
+func (s *Service) begin(
+	ctx context.Context, op *operation.Operation, lease operation.Lease, prepare func(o *Order) error,
+) (*Order, *operation.Operation, error) {
+	if !s.hasTime(ctx) {
 		return nil, nil, errNoTime
 	}
 	var o *Order
@@ -64,30 +69,47 @@ func (s *Service) begin(ctx context.Context, op *operation.Operation, lease oper
 		if !current(o, held) {
 			return errSuperseded
 		}
+		if err := prepare(o); err != nil {
+			return err
+		}
 		return operation.MarkCalling(tx, held, now)
 	})
-	if errors.Is(err, errSuperseded) {
+	switch {
+	case errors.Is(err, errSuperseded):
 		return nil, nil, s.leave(ctx, op, lease)
+	case err != nil:
+		return nil, nil, err
+	case !s.hasTime(ctx): // the commit took so long that the call could outlive the lease
+		return nil, nil, errNoTime
 	}
-	return o, held, err
+	return o, held, nil
 }
 
-// leave closes an operation whose order went on without it.
+func (s *Service) hasTime(ctx context.Context) bool {
+	return operation.Left(ctx) >= s.policy.ProviderTimeout+s.policy.StoreTimeout
+}
+
+// leave ends the work on an operation whose order went on without it. One that was called stays open, with a look-up,
+// until it is known what became of it.
 func (s *Service) leave(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
-	return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		held, err := operation.Hold(tx, op.ID, lease, s.now())
+	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
+		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
 		if err != nil {
 			return err
 		}
 		if held.Calls == 0 {
-			return operation.Supersede(tx, held, s.now())
+			return operation.Supersede(u.tx, held, u.now)
 		}
-		return operation.Finish(tx, held, "order has left", s.now())
+		c := *held
+		c.State, c.Due, c.Lease, c.Tries = operation.Called, nil, nil, 0
+		u.ops[c.ID], u.changed[c.ID] = &c, true
+		return u.askAbout(o, &c)
 	})
 }
 
 // settle commits an outcome event together with the operation's end, on condition of the lease (rule 2). A refused or
-// already applied outcome closes the operation as well.
+// already applied outcome closes the operation as well; a refused one is looked up, because only a fresh look-up says
+// what is true of an attempt that its order no longer waits for (rule 10).
 func (s *Service) settle(ctx context.Context, op *operation.Operation, lease operation.Lease, e Occurrence) error {
 	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
 		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
@@ -100,12 +122,15 @@ func (s *Service) settle(ctx context.Context, op *operation.Operation, lease ope
 			u.alert("payout needs attention", op.ID+":"+itoa(held.Calls), e.Reason)
 		}
 		err = u.raise(o, e)
-		if refused(err) {
-			u.refusal(o, e, err)
-			u.end(held, e)
+		if !refused(err) {
+			return err
+		}
+		u.refusal(o, e, err)
+		u.end(held, e)
+		if errors.Is(err, ErrApplied) || e.On == OutcomeUnknown || e.On == PayoutAccepted {
 			return nil
 		}
-		return err
+		return u.askAbout(o, held)
 	})
 }
 
@@ -191,7 +216,7 @@ func (s *Service) Exchange(ctx context.Context, op *operation.Operation, lease o
 			return err
 		}
 	}
-	o, held, err := s.begin(ctx, op, lease)
+	o, held, err := s.begin(ctx, op, lease, func(*Order) error { return nil })
 	if err != nil || o == nil {
 		return err
 	}
@@ -231,6 +256,9 @@ func (s *Service) exchangeEnded(ctx context.Context, op *operation.Operation, le
 	e := Occurrence{
 		ID: op.ID, Attempt: op.Attempt, By: ByVenue, Fresh: fresh, Provider: op.Rail, ProviderID: r.VenueID, Reason: r.Reason,
 	}
+	if fresh {
+		e.By = ByLookUp
+	}
 	switch r.Outcome {
 	case exchange.Success:
 		e.On = ExchangeDone
@@ -261,13 +289,15 @@ func (s *Service) Payout(ctx context.Context, op *operation.Operation, lease ope
 	} else if off {
 		return s.wait(ctx, op, lease, 0, why)
 	}
-	o, held, err := s.begin(ctx, op, lease)
+	var account []byte
+	o, held, err := s.begin(ctx, op, lease, func(o *Order) (err error) {
+		if account, err = s.sealer.Open(o.Beneficiary.Sealed, o.Beneficiary.Record()); err != nil {
+			return fmt.Errorf("open account number of %s: %w", o.ID, err)
+		}
+		return nil
+	})
 	if err != nil || o == nil {
 		return err
-	}
-	account, err := s.sealer.Open(o.Beneficiary.Sealed, o.Beneficiary.Record())
-	if err != nil {
-		return fmt.Errorf("open account number of %s: %w", o.ID, err)
 	}
 	call, cancel := s.bounded(ctx, "payout")
 	defer cancel()
@@ -345,6 +375,9 @@ func (s *Service) payoutsOff(ctx context.Context, rail string) (why string, off 
 func (s *Service) payoutEnded(ctx context.Context, o *Order, op *operation.Operation, lease operation.Lease, r payout.Result, fresh bool) error {
 	e := payoutEvent(o, op.Attempt, r)
 	e.ID, e.Fresh, e.Provider = op.ID, fresh, op.Rail
+	if !fresh {
+		e.By = ByProvider
+	}
 	switch {
 	case e.On != "":
 	case r.Outcome == payout.NotNow && !fresh:

@@ -44,11 +44,14 @@ type world struct {
 	venue  *venue
 	seen   *watcher
 	height int64
+	claims int
+	during func() // runs in the next outside call, before it has an effect
 }
 
 func newWorld(t *testing.T, engine store.Engine) *world {
 	t.Helper()
 	w := &world{t: t, engine: engine, clock: testkit.Noon(), rail: newRail(), venue: newVenue(), seen: &watcher{}}
+	w.rail.during, w.venue.during = w.inCall, w.inCall
 	svc, err := offramp.New(offramp.Deps{
 		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.venue}, Rails: offramp.Rails{"bank": w.rail},
 		Router: router{}, Sealer: plain{}, Screener: nobody{}, Watcher: w.seen, Now: w.clock.Now,
@@ -62,6 +65,14 @@ func newWorld(t *testing.T, engine store.Engine) *world {
 		return tx.Insert(store.Users, u)
 	})
 	return w
+}
+
+// inCall runs what a test wants to happen during a call, once.
+func (w *world) inCall() {
+	if during := w.during; during != nil {
+		w.during = nil
+		during()
+	}
 }
 
 func (w *world) update(fn func(tx store.Tx) error) {
@@ -231,6 +242,8 @@ type rail struct {
 	order []string
 	send  func(r payout.Request) (effect bool, reply payout.Result) // nil: pays at once
 	calls map[string]int
+
+	during func()
 }
 
 func newRail() *rail { return &rail{did: map[string]payout.Result{}, calls: map[string]int{}} }
@@ -254,6 +267,7 @@ func (r *rail) ResolveAccount(context.Context, string, string, payout.AccountNum
 }
 
 func (r *rail) Send(_ context.Context, q payout.Request) payout.Result {
+	r.during()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[q.Reference]++
@@ -303,6 +317,7 @@ type venue struct {
 	mu      sync.Mutex
 	did     map[string]exchange.Result
 	execute func(o exchange.Order) (effect bool, reply exchange.Result)
+	during  func()
 }
 
 func newVenue() *venue { return &venue{did: map[string]exchange.Result{}} }
@@ -314,6 +329,7 @@ func (v *venue) Price(context.Context, string, string, string) (exchange.Price, 
 }
 
 func (v *venue) Execute(_ context.Context, o exchange.Order) exchange.Result {
+	v.during()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if known, ok := v.did[o.Reference]; ok {

@@ -210,12 +210,21 @@ func (s *Service) Hint(ctx context.Context, reference string, with func(tx store
 }
 
 func (u *unit) hint(o *Order, a Attempt) error {
-	target := o.operationOf(PayoutPhase(a.N))
+	target, err := u.operation(o.operationOf(PayoutPhase(a.N)))
+	if err != nil || target == nil {
+		return err
+	}
+	return u.askAbout(o, target)
+}
+
+// askAbout makes sure that a look-up of an operation is due now. The order is replaced, so that its latest look-up is
+// known and no two transactions make the same one.
+func (u *unit) askAbout(o *Order, target *operation.Operation) error {
 	last, err := u.operation(o.LookUp)
 	if err != nil {
 		return err
 	}
-	if last != nil && !last.State.Closed() && last.Target == target {
+	if last != nil && !last.State.Closed() && last.Target == target.ID {
 		if last.Due != nil && last.Due.After(u.now) {
 			c := *last
 			c.Due = &u.now
@@ -223,14 +232,14 @@ func (u *unit) hint(o *Order, a Attempt) error {
 		}
 		return nil
 	}
-	c := o.clone()
+	c := u.orders[o.ID].clone()
 	c.LookUps++
-	id := ids.LookUp(target, c.LookUps)
-	if a.N == o.Attempt {
+	id := ids.LookUp(target.ID, c.LookUps)
+	if target.ID == c.OperationID() {
 		c.LookUp = id
 	}
 	op := operation.New(operation.LookUp, id, o.ID, o.User, "order:"+o.ID, u.now, u.now)
-	op.Target, op.Attempt = target, a.N
+	op.Target, op.Attempt = target.ID, target.Attempt
 	u.orders[o.ID], u.dirty[o.ID] = c, true
 	u.ops[id], u.fresh[id] = op, true
 	return nil
