@@ -192,6 +192,17 @@ func (b *browser) console() []string {
 	return append([]string(nil), b.problems...)
 }
 
+// everythingHasAName fails when something that can be used has no name for people who hear the page.
+func (b *browser) everythingHasAName() {
+	b.t.Helper()
+	var nameless []string
+	b.eval(`[...document.querySelectorAll("button, a[href], input, select, textarea, [role=dialog], img")]
+		.filter((n) => n.getClientRects().length > 0 && !(n.textContent.trim() || n.getAttribute("aria-label") || n.labels?.length > 0 ||
+			n.getAttribute("aria-labelledby") || n.hasAttribute("alt")))
+		.map((n) => n.outerHTML.slice(0, 200))`, &nameless)
+	require.Empty(b.t, nameless)
+}
+
 // shot writes a picture of the page, when somebody asked for pictures.
 func (b *browser) shot(name string) {
 	folder := os.Getenv(shotsVariable)

@@ -242,6 +242,7 @@ func (s *scene) fillGallery(b *browser) {
 		return day.dispatchEvent(new Event("input", {bubbles: true})); })()`, pageInput("GALLERY", "born")), new(bool))
 	b.tap(at("agree", "input"))
 	b.until("what is bound to the tick can be seen", fmt.Sprintf(`document.querySelector(%q).innerText.includes("Thank you for agreeing")`, pageScreen("GALLERY")))
+	b.everythingHasAName()
 	b.shot("gallery-3")
 }
 
@@ -344,6 +345,7 @@ func (b *browser) phonesSurviveAReload(base string) {
 	b.fill(".phone.active .composer-text", "hi")
 	b.press(kb.Enter)
 	b.until("each phone has its own chat", `document.querySelectorAll(".phone.active .message").length === 1`)
+	b.everythingHasAName()
 	b.shot("two-phones")
 	b.do(reload)
 	b.until("both phones are there again", `document.querySelectorAll("#stage .phone").length === 2 && document.querySelectorAll(".phone.active .message").length === 1`)

@@ -7,6 +7,7 @@
 //	bot ──► /paystack/… paystack_*.go what the banks really did, whatever the reply said
 //	bot ──► /rpc/<name> chain_*.go    blocks, logs, reorganisations
 //	test ─► /world/…    world_*.go    the levers, world.schema.json their contract
+//	person ─► /         page.go       the phone page: a chat client and the levers, in plain files over the world API
 //
 // It reads signatures and Flow encryption a second time on its own, without the bot's packages, so that one wrong
 // reading cannot cancel out (HOUSE-STYLE 2.1). Faults (fault_*.go) are told truthfully: the effect and the answer are

@@ -20,6 +20,7 @@ export async function follow({ onEvent, onLink, signal, streams = true }) {
       failures = opened ? 0 : failures + 1;
     } else {
       await polls(onEvent, onLink, signal).catch(() => {});
+      failures = streams ? 0 : TRIES; // the world may only have been away
     }
     onLink(false);
     await pause(RETRY, signal).catch(() => {});
@@ -41,6 +42,7 @@ function stream(onEvent, onLink, signal) {
 }
 
 async function polls(onEvent, onLink, signal) {
+  await api.state(); // says at once whether the world is there; the first events may take their time
   onLink(true);
   let after = 0;
   while (!signal.aborted) {
