@@ -11,6 +11,7 @@ const (
 	maxTitle      = 30
 	maxFieldError = 30
 	maxName       = 60 // of ours: a name shown in a heading, which may have 80
+	maxCaption    = 409
 	maxLogged     = 120
 )
 

@@ -20,7 +20,8 @@ func (v *visit) amount(ctx context.Context, s *survey, token assets.Token) (mone
 	switch {
 	case errors.Is(err, money.ErrAmbiguous) && len(parsed.Candidates) == 2:
 		first, second := parsed.Candidates[0].Text, parsed.Candidates[1].Text
-		return 0, v.say(fault.New("amount_ambiguous", err).With("first", first).With("second", second), "sell_amount"), nil
+		return 0, v.say(fault.New("amount_ambiguous", err).With("first", first+" "+token.Asset).With("second", second+" "+token.Asset),
+			"sell_amount"), nil
 	case errors.Is(err, money.ErrZero):
 		return 0, v.tooLittle(token), nil
 	case err != nil:

@@ -38,7 +38,7 @@ func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
 	}
 	banks, err := v.list(ctx)
 	if err != nil && p == nil {
-		p = v.problem("flow.banks_unavailable", fault.As(err).Code, "bank", nil)
+		p = v.noBanks()
 	}
 	if bar := v.barred(); bar != nil && p == nil {
 		p = v.say(bar, "")
@@ -46,7 +46,7 @@ func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
 	tokens := v.tokens(s)
 	saved := v.accounts(s)
 	data := map[string]any{
-		"limits_text": v.room(s, tokens), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
+		"limits_text": short(v.room(s, tokens), maxCaption), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
 		"asset": chosen(tokens, known), "sell_amount": known["amount"], "beneficiaries": saved, "has_beneficiaries": len(saved) > 1,
 		"beneficiary": payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
 	}
@@ -199,8 +199,9 @@ func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, *problem, err
 // unavailable says why the chosen token is not among those that can be sold.
 func (v *visit) unavailable(s *survey) *problem {
 	asset, chain, _ := strings.Cut(v.s.Values["token"], ":")
-	if _, ok := v.d.Registry.Token(asset, chain); ok {
-		return v.say(s.set.AllowPlacing(true, chain, asset, "", v.fiat.Country), "asset")
+	off := s.set.AllowPlacing(v.s.Values["renews"] == "", chain, asset, "", v.fiat.Country)
+	if _, ok := v.d.Registry.Token(asset, chain); ok && off != nil {
+		return v.say(off, "asset")
 	}
 	return v.say(fault.New("asset_unsupported", nil).With("supported", v.d.Registry.Supported()), "asset")
 }

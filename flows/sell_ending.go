@@ -9,7 +9,6 @@ import (
 	"offrampbot/services/audit"
 	"offrampbot/services/fault"
 	"offrampbot/services/guard"
-	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/quote"
 	"offrampbot/services/store"
@@ -23,14 +22,15 @@ func (v *visit) placed(ctx context.Context, q *quote.Quote, o *offramp.Order) (A
 	args["reference"] = o.Reference
 	how := "started"
 	switch o.State {
-	case offramp.Waiting:
+	case offramp.Waiting, offramp.Deposit:
+		if _, err := v.cover(ctx, o.Asset, o.Amount, args); err != nil { // the order stands; its numbers are in the chat too
+			args["missing"], args["incoming"] = args["amount"], args["amount"]
+		}
 		how = "send"
-		if _, err := v.cover(ctx, o.Asset, o.Amount, args); err != nil {
-			args["missing"] = money.FormatMicro(o.Amount) + " " + o.Asset
+		if o.State == offramp.Deposit {
+			how = "incoming"
 		}
 		args["until"] = v.clock(o.WaitingUntil)
-	case offramp.Deposit:
-		how = "incoming"
 	case offramp.Unclear, offramp.Review:
 		return v.checking(o), nil
 	default:

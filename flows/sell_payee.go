@@ -97,14 +97,19 @@ func (v *visit) since(ctx context.Context, id string) (at time.Time, err error) 
 func (v *visit) bank(ctx context.Context, r Request) (payout.Bank, *problem, error) {
 	code, _ := r.Field("bank_code")
 	banks, err := v.list(ctx)
-	if err != nil {
-		return payout.Bank{}, v.problem("flow.banks_unavailable", fault.As(err).Code, "bank", nil), nil
+	if err != nil || len(banks) == 0 {
+		return payout.Bank{}, v.noBanks(), nil
 	}
 	i := slices.IndexFunc(banks, func(b payout.Bank) bool { return b.Code == code && code != "" })
 	if i < 0 {
 		return payout.Bank{}, v.say(fault.New("bank_unknown", nil), "bank"), nil
 	}
 	return banks[i], nil, nil
+}
+
+// noBanks is the problem of a list of banks that is not there.
+func (v *visit) noBanks() *problem {
+	return v.problem("flow.banks_unavailable", "account_check_unavailable", "bank", nil)
 }
 
 // savedPayee is a saved account; its holder is asked for again, so that a closed account is noticed (D28). When the bank

@@ -23,6 +23,14 @@ func (v *visit) isOver(q *quote.Quote) bool {
 	return q.State != quote.Taken && !v.now.Before(q.ExpiresAt)
 }
 
+// expiry is the text about the end of an offer.
+func (v *visit) expiry(q *quote.Quote) string {
+	if v.isOver(q) {
+		return "flow.expired"
+	}
+	return "flow.expires"
+}
+
 // numbers are those of a quote as people read them.
 func (v *visit) numbers(q *quote.Quote) map[string]string {
 	chain := q.Chain
@@ -60,7 +68,7 @@ func (v *visit) offer(ctx context.Context, p *problem) (Answer, error) {
 	data := map[string]any{
 		"amount_to_receive": args["net"], "recipient_name": args["name"], "bank_name": args["bank"], "account_masked": args["account"],
 		"sell_amount": args["amount"], "network": args["chain"], "rate": args["rate"], "fee_info": v.text(fee, args),
-		"expires_text": v.text("flow.expires", args),
+		"expires_text": v.text(v.expiry(q), args),
 	}
 	return Answer{Screen: FiatReview, Data: errorsOf(data, p), passing: p != nil}, nil
 }
@@ -114,7 +122,7 @@ func (v *visit) pinScreen(ctx context.Context, q *quote.Quote, p *problem) (Answ
 	}
 	data := map[string]any{
 		"sell_amount": args["amount"], "amount_to_receive": args["net"], "funding_text": v.text("flow.cover."+cover, args),
-		"expires_text": v.text("flow.expires", args), "ask_second_payment": v.s.Values["ask_second"] == "yes",
+		"expires_text": v.text(v.expiry(q), args), "ask_second_payment": v.s.Values["ask_second"] == "yes",
 	}
 	return Answer{Screen: CryptoReview, Data: errorsOf(data, p, "pin"), passing: p != nil}, nil
 }

@@ -65,7 +65,10 @@ func (v *visit) look(ctx context.Context) (*survey, error) {
 // tokens are the coins that can be sold now, in the order of the registry.
 func (v *visit) tokens(s *survey) []assets.Token {
 	var out []assets.Token
-	if _, off := s.set.Off(setting.Placing, setting.Country(v.fiat.Country)); off || s.set.Drain {
+	if v.s.Values["renews"] == "" && s.set.Drain {
+		return nil
+	}
+	if _, off := s.set.Off(setting.Placing, setting.Country(v.fiat.Country)); off {
 		return nil
 	}
 	for _, a := range v.d.Registry.Assets() {
@@ -102,19 +105,37 @@ func (v *visit) room(s *survey, tokens []assets.Token) string {
 	if first := tier.Limits[v.fiat.Code].NewBeneficiaryMinor; first < left.Sale {
 		args["first"] = v.cash(first)
 	}
+	if price, err := s.set.Price(tokens[0].Asset, v.fiat.Code, v.now); err == nil {
+		args["tokens"] = v.worth(left.Sale, price.Rate, tokens[0].Asset)
+	}
 	return v.text("flow.limits", args) + " " + balance
 }
 
-// minimum is the smallest sale in words: "5 USDT", or "5 USDT or 10 USDC".
+// worth is about how many tokens an amount of fiat is, in whole ones: for a sentence, not for a sale.
+func (v *visit) worth(n money.Minor, rate money.Rate, asset string) string {
+	amount, err := rate.Cost(n)
+	if err != nil {
+		return v.cash(n)
+	}
+	const whole = 1_000_000
+	return money.FormatMicro(amount/whole*whole) + " " + asset
+}
+
+// minimum is the smallest sale in words: "5 USDT or USDC", or "5 USDT or 10 USDC".
 func (v *visit) minimum(tokens []assets.Token) string {
 	var parts []string
-	for _, t := range tokens {
-		least, _ := v.d.Registry.MinimumMicro(t.Asset)
-		if part := money.FormatMicro(least) + " " + t.Asset; !slices.Contains(parts, part) {
-			parts = append(parts, part)
+	last := ""
+	for _, a := range v.d.Registry.Assets() {
+		if !slices.ContainsFunc(tokens, func(t assets.Token) bool { return t.Asset == a.ID }) {
+			continue
 		}
+		least, part := money.FormatMicro(a.MinimumMicro), a.ID
+		if least != last {
+			part = least + " " + part
+		}
+		last, parts = least, append(parts, part)
 	}
-	return strings.Join(parts, " / ")
+	return strings.Join(parts, " "+v.text("flow.or", nil)+" ")
 }
 
 // balance says what the person has.

@@ -84,6 +84,7 @@ func (f *SignUp) takeName(u *user.User, s *Session, r Request) Answer {
 	name, _ := r.Field("full_name")
 	clean, err := user.CleanName(name)
 	if err != nil {
+		s.Values["name"] = foreign(name, maxName) // shown again, to be corrected; it is checked once more before it is used
 		return f.form(u, s, f.say(u, err, "full_name"))
 	}
 	s.Values["name"] = clean
