@@ -189,7 +189,7 @@ func (w *town) try(method, url string, body any, header map[string]string) (int,
 // eventually waits for something that happens in another goroutine or process, without a fixed pause.
 func (w *town) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		if ok() {
 			return
@@ -305,14 +305,20 @@ func (p *person) signsUp() {
 	p.hears("ready")
 }
 
-// review fills the sell form up to the PIN.
-func (p *person) review(what, account string) screen {
+// details fills the first screen of the sell form.
+func (p *person) details(what, account string) screen {
 	p.t.Helper()
 	p.says("sell " + what)
 	s := p.opens(p.hears("offramp_flow"))
-	s = p.submits(s, map[string]any{
+	return p.submits(s, map[string]any{
 		"asset": s.Data["asset"], "sell_amount": s.Data["sell_amount"], "beneficiary": "new", "bank_code": "058", "account_number": account,
 	})
+}
+
+// review fills the sell form up to the PIN.
+func (p *person) review(what, account string) screen {
+	p.t.Helper()
+	s := p.details(what, account)
 	require.Equal(p.t, "OFFRAMP_FIAT_REVIEW", s.Screen, "%v", s.Data)
 	s = p.submits(s, nil)
 	require.Equal(p.t, "OFFRAMP_CRYPTO_REVIEW", s.Screen, "%v", s.Data)
