@@ -37,6 +37,9 @@ func (b *builder) do(effect Effect) error {
 	case RearmPayout:
 		return b.resumePayout()
 	case LookUp:
+		if b.e.On == AdminResumed {
+			b.reopen()
+		}
 		b.lookUp(b.p.lookUpAfter(0))
 	case Watch:
 		b.lookUp(watchPaid[0])
@@ -189,6 +192,20 @@ func (b *builder) rearm(op *operation.Operation) error {
 	c.CreatedAt = b.e.At
 	b.replace(&c)
 	return nil
+}
+
+// reopen makes a current operation that was parked or withdrawn one that a look-up may send again, under its reference.
+func (b *builder) reopen() {
+	op := b.f.Current
+	if op == nil || op.State != operation.Parked && op.State != operation.Superseded {
+		return
+	}
+	c := *op
+	c.State, c.Due, c.Lease, c.Tries, c.Reason, c.DoneAt, c.CreatedAt = operation.Called, nil, nil, 0, "", nil, b.e.At
+	b.replace(&c)
+	if a := b.Order.attempt(op.Attempt); a != nil && a.State == Withdrawn {
+		a.State = Planned
+	}
 }
 
 // supersede closes the current operation unless it was called; one that was called is closed by its outcome, and a

@@ -183,18 +183,13 @@ func (s *Service) Park(ctx context.Context, op *operation.Operation, lease opera
 		if err != nil {
 			return err
 		}
-		free := *held
-		free.Lease = nil
-		u.ops[op.ID] = &free
+		u.ops[op.ID], u.parking = held, op.ID
 		e := Occurrence{On: OperationParked, ID: op.ID, Attempt: op.Attempt, By: ByWorker, At: u.now, Reason: reason}
 		err = u.raise(o, e)
 		if err != nil && !refused(err) {
 			return err
 		}
 		if refused(err) {
-			if current(o, held) { // a call may still be in flight: try again later
-				return fmt.Errorf("park %s: %w", op.ID, err)
-			}
 			u.refusal(o, e, err)
 		}
 		c := *u.ops[op.ID]

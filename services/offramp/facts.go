@@ -117,7 +117,7 @@ func (u *unit) quiet(o *Order, at time.Time) (noCall, visible bool) {
 		if err != nil {
 			return false, false
 		}
-		if op == nil || op.Calls == 0 || op.State == operation.Done {
+		if op == nil || op.Calls == 0 || op.State == operation.Done || op.ID == u.parking {
 			continue
 		}
 		end := op.LastCall.Add(u.s.policy.ProviderTimeout)

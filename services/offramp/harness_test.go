@@ -243,7 +243,9 @@ type rail struct {
 	send  func(r payout.Request) (effect bool, reply payout.Result) // nil: pays at once
 	calls map[string]int
 
-	during func()
+	during, after func()
+	lookUps       int
+	net           money.Minor // of the latest request
 }
 
 func newRail() *rail { return &rail{did: map[string]payout.Result{}, calls: map[string]int{}} }
@@ -271,6 +273,7 @@ func (r *rail) Send(_ context.Context, q payout.Request) payout.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[q.Reference]++
+	r.net = q.Amount
 	if known, ok := r.did[q.Reference]; ok {
 		return known
 	}
@@ -282,12 +285,16 @@ func (r *rail) Send(_ context.Context, q payout.Request) payout.Result {
 		r.did[q.Reference] = r.paid(q)
 		r.order = append(r.order, q.Reference)
 	}
+	if r.after != nil {
+		r.after()
+	}
 	return reply
 }
 
 func (r *rail) LookUp(_ context.Context, reference string) payout.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.lookUps++
 	if known, ok := r.did[reference]; ok {
 		return known
 	}
@@ -299,6 +306,9 @@ func (r *rail) say(reference string, o payout.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.did[reference]
+	if known.Outcome == "" {
+		known = payout.Result{Amount: r.net, Currency: "NGN"}
+	}
 	known.Outcome, known.Found, known.Reference = o, true, reference
 	r.did[reference] = known
 }

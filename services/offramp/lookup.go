@@ -131,14 +131,15 @@ func (o *Order) knowsOutcome(e Occurrence) bool {
 }
 
 // resend makes an unclear attempt due again under the same reference, once no earlier call can be in flight: the other
-// side does not know it, and a repeat of the reference cannot happen twice there.
+// side does not know it, and a repeat of the reference cannot happen twice there. It ends when the look-ups are given up,
+// also while their timer still waits for the last call to come to light (rule 3).
 func (u *unit) resend(o *Order, target string) error {
 	op, err := u.operation(target)
 	if err != nil || op == nil {
 		return err
 	}
 	if !current(o, op) || o.State != Unclear || op.State.Closed() || op.Due != nil || op.Lease != nil ||
-		o.Due != nil && !u.now.Before(*o.Due) {
+		o.GiveUpAt != nil && !u.now.Before(*o.GiveUpAt) {
 		return nil
 	}
 	if op.LastCall != nil && u.now.Before(op.LastCall.Add(u.s.policy.ProviderTimeout)) {

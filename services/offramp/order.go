@@ -98,6 +98,7 @@ type Order struct {
 	Due          *time.Time `bson:"due,omitempty" json:"due,omitempty"` // when the timer of the state is due
 	DueFor       Event      `bson:"due_for,omitempty" json:"due_for,omitempty"`
 	AcceptedAt   *time.Time `bson:"accepted_at,omitempty" json:"accepted_at,omitempty"`
+	GiveUpAt     *time.Time `bson:"give_up_at,omitempty" json:"give_up_at,omitempty"` // in unclear: nothing is sent again from here on
 
 	History []Fact      `bson:"history" json:"history"`
 	Notices int         `bson:"notices" json:"notices"`

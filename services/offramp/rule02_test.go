@@ -12,6 +12,7 @@ import (
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
+	"offrampbot/services/setting"
 	"offrampbot/services/store"
 )
 
@@ -160,6 +161,38 @@ func (w *world) crash(op *operation.Operation) {
 	w.during = func() { panic(errCrash) }
 	defer func() { w.during = nil }()
 	require.PanicsWithValue(w.t, errCrash, func() { _ = w.run(op) })
+}
+
+// crashAfter carries an operation out up to behind its call, and dies before anything of it is committed.
+func (w *world) crashAfter(op *operation.Operation) {
+	w.t.Helper()
+	w.rail.after = func() { panic(errCrash) }
+	defer func() { w.rail.after = nil }()
+	require.PanicsWithValue(w.t, errCrash, func() { _ = w.run(op) })
+}
+
+// hint is a webhook of the bank about a reference.
+func (w *world) hint(reference string) error {
+	return w.svc.Hint(w.t.Context(), reference, func(store.Tx, *offramp.Order) error { return nil })
+}
+
+// switchOff turns these switches off and all others on.
+func (w *world) switchOff(names ...string) {
+	w.t.Helper()
+	w.update(func(tx store.Tx) error {
+		s, err := setting.Load(tx)
+		if err != nil {
+			return err
+		}
+		s.Switches = map[string]string{}
+		for _, name := range names {
+			s.Switches[name] = "a test"
+		}
+		if s.Revision == 0 {
+			return tx.Insert(store.Settings, s)
+		}
+		return tx.Replace(store.Settings, s)
+	})
 }
 
 // spend leaves the user without the rest of the balance, so that a reversal is a shortfall.

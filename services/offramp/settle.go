@@ -146,7 +146,9 @@ func (b *builder) timers() {
 	case o.State == Sending && b.e.On == PayoutAccepted:
 		o.due(at.Add(b.p.PendingTooLong), PendingTooLong)
 	case o.State == Unclear && b.before.State != Unclear:
-		o.due(at.Add(b.p.LookUpGiveUp), LookupExhausted)
+		giveUp := at.Add(b.p.LookUpGiveUp)
+		o.GiveUpAt = &giveUp
+		o.due(giveUp, LookupExhausted)
 	case o.State == b.before.State && (o.State == Overdue || o.State == Sending && b.e.On != PayoutFailed || o.State == Unclear):
 		// the timer that runs goes on
 	default:

@@ -45,7 +45,8 @@ type unit struct {
 	told      bool
 	evidence  map[string]Evidence
 	moved     []Moved
-	reviewing bool // reevaluate is running
+	reviewing bool   // reevaluate is running
+	parking   string // the operation whose lease is held and whose worker has given up: no call of it is in flight
 }
 
 // Moved is one order's step, for what follows a commit: the guard, metrics, logs.
