@@ -29,6 +29,7 @@ import (
 	"offrampbot/services/phone"
 	"offrampbot/services/providers/paystack"
 	"offrampbot/services/ratelimit"
+	"offrampbot/services/redishook"
 	"offrampbot/services/screening"
 	"offrampbot/services/seal"
 	"offrampbot/services/session"
@@ -159,6 +160,7 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 			return err
 		}
 	}
+	redishook.LogTo(a.log)
 	if a.redis, err = newRedis(url); err != nil {
 		return err
 	}
