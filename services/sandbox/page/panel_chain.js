@@ -7,7 +7,13 @@ import { chainTitle, short, tokens, wanted } from "./format.js";
 const SHOWN = 6; // transfers of a chain that are listed
 
 /** Draws the chain section. The newest address of the active phone's chat is filled in, with what is missing. */
-export function drawChain(content, { store, world, run, badge }) {
+export function drawChain(content, { store, world, run: runLever, badge }) {
+  // Not every lever is an event of the world, so the chains are read again after each.
+  const run = (lever, done) => runLever(async () => {
+    const answer = await lever();
+    await world.refresh("chains");
+    return answer;
+  }, done);
   let name = "";
   let filled = ""; // what the chat asked for when the inputs were filled last
   const dropped = new Set();
