@@ -164,5 +164,6 @@ func (w *World) getMedia(c *gin.Context) {
 		w.respond(c, nil, notFound("media_unknown", "there is no media %q", c.Param("id")))
 		return
 	}
+	c.Header("X-Content-Type-Options", "nosniff") // the page is of the same origin
 	c.Data(http.StatusOK, f.mimeType, f.body)
 }
