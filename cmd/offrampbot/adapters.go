@@ -269,7 +269,19 @@ func (a *app) finish(ctx context.Context, r *delivery.Receipt, outcome string) e
 // truth (DESIGN §8).
 type payoutCallbacks struct{ a *app }
 
+// Handle dispatches by the kind of the callback; one that nobody knows is kept as unhandled, for a release that does
+// (R94).
 func (h payoutCallbacks) Handle(ctx context.Context, r *delivery.Receipt, _ []byte) error {
+	switch r.Kind {
+	case "transfer.success", "transfer.failed", "transfer.reversed":
+		return h.ended(ctx, r)
+	default:
+		return fmt.Errorf("callback %s: %w", r.Kind, delivery.ErrUnhandled)
+	}
+}
+
+// ended handles every callback that says how a payout ended: what it says is not believed, only looked up.
+func (h payoutCallbacks) ended(ctx context.Context, r *delivery.Receipt) error {
 	err := h.a.orders.Hint(ctx, r.Reference, func(tx store.Tx, o *offramp.Order) error {
 		done := *r
 		done.Order, done.User = o.ID, o.User
