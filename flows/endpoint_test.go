@@ -123,7 +123,9 @@ func TestEndpoint_tokenIsGone(t *testing.T) {
 		}},
 		{"of a form that is no more", func(c *client) { change(c, func(s *Session) { s.Flow = "gone" }) }},
 		{"of nobody", func(c *client) { change(c, func(s *Session) { s.User = "u_nobody" }) }},
-		{"signed by somebody else", func(c *client) { c.extra = map[string]any{"flow_token_signature": jwt("evil", `{"alg":"HS256"}`, `{"flow_token":"x"}`)} }},
+		{"signed by somebody else", func(c *client) {
+			c.extra = map[string]any{"flow_token_signature": jwt("evil", `{"alg":"HS256"}`, `{"flow_token":"x"}`)}
+		}},
 		{"a request that is malformed", func(c *client) { c.extra = map[string]any{"Action": "INIT"} }},
 	}
 	for _, tt := range tests {

@@ -261,3 +261,10 @@ func (g *memoryGuard) Free(_ context.Context, digest, intent string) {
 		delete(g.claims, digest)
 	}
 }
+
+// brokenPrices have a defect.
+type brokenPrices struct{}
+
+func (brokenPrices) Price(context.Context, string, string, string) (money.Rate, error) {
+	return money.Rate{}, errBroken
+}

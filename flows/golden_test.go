@@ -11,8 +11,8 @@ import (
 
 	"offrampbot/services/deposit"
 	"offrampbot/services/fault"
+	"offrampbot/services/guard"
 	"offrampbot/services/offramp"
-	"offrampbot/services/payout"
 	"offrampbot/services/setting"
 	"offrampbot/services/store"
 	"offrampbot/services/testkit"
@@ -59,7 +59,11 @@ func paid(p *person) {
 	rich(p)
 	p.sells("25")
 	at := p.clock.Now()
-	p.becomes(p.placed()[0].ID, func(o *offramp.Order) { o.State, o.EndedAt = offramp.Success, &at })
+	o := p.placed()[0]
+	p.becomes(o.ID, func(o *offramp.Order) { o.State, o.EndedAt = offramp.Success, &at })
+	if g, ok := p.deps.Guard.(*guard.Guard); ok { // told by the order service in production
+		g.Completed(p.t.Context(), o.Content, o.ID)
+	}
 	p.clock.Advance(2 * time.Minute)
 }
 
@@ -269,5 +273,3 @@ func (p *person) matches(name string, a shown) {
 	}
 	testkit.Golden(p.t, name+".json", []byte(text+"\n"))
 }
-
-var _ = payout.Bank{}
