@@ -52,6 +52,7 @@ func (e Occurrence) key() string {
 // Evidence is what fresh look-ups said about an order's attempts, and whether a call may still be in flight.
 type Evidence struct {
 	CurrentPaid    bool // the current attempt is paid with the exact net
+	CurrentFee     money.Minor
 	CurrentNotPaid bool // it failed, is unknown to the provider, or was never called
 	OlderPaid      bool // an older attempt is paid
 	OlderNotPaid   bool // every older attempt is conclusively not paid

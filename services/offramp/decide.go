@@ -49,7 +49,7 @@ func (s *Service) gather(ctx context.Context, o *Order, p Phase, v *Evidence) er
 	case p.Kind() == OnExchange:
 		v.VenueUnknown = f.unknown || f.On == ExchangeFailed
 	case p.Attempt() == o.Attempt:
-		v.CurrentPaid, v.CurrentNotPaid = paid, notPaid
+		v.CurrentPaid, v.CurrentNotPaid, v.CurrentFee = paid, notPaid, f.Fee
 	default:
 		v.OlderPaid = v.OlderPaid || paid
 		v.OlderNotPaid = v.OlderNotPaid && notPaid

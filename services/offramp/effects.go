@@ -42,7 +42,7 @@ func (b *builder) do(effect Effect) error {
 		}
 		b.lookUp(b.p.lookUpAfter(0))
 	case Watch:
-		b.lookUp(watchPaid[0])
+		b.lookUp(watchEnded[0])
 	case Supersede:
 		b.supersede()
 	case Freeze:
@@ -110,12 +110,14 @@ func (b *builder) postPayout() error {
 	if a == nil {
 		return fmt.Errorf("no attempt %d", n)
 	}
-	fee := a.Fee
-	if b.e.Attempt == n {
-		fee = b.e.Fee
+	switch {
+	case b.e.On == PayoutPaid:
+		a.Fee = b.e.Fee
+	case n == o.Attempt && b.f.Evidence.CurrentPaid: // an older one told its fee when it was found
+		a.Fee = b.f.Evidence.CurrentFee
 	}
-	o.Hold, o.Paid = Posted, n
-	if err := b.steps.PayoutPaid(o.sale(b.source()), a.Rail, fee); err != nil {
+	o.Hold, o.Paid, a.State = Posted, n, AttemptPaid
+	if err := b.steps.PayoutPaid(o.sale(b.source()), a.Rail, a.Fee); err != nil {
 		return err
 	}
 	if o.Older != 0 && o.Older != n && b.f.Evidence.OlderPaid {
@@ -228,10 +230,15 @@ func (b *builder) supersede() {
 
 // lookUp makes sure that a look-up of the attempt is due, one at a time.
 func (b *builder) lookUp(after time.Duration) {
-	o, due := b.Order, b.e.At.Add(after)
+	o, due, attempt := b.Order, b.e.At.Add(after), b.Order.Phase.Attempt()
 	target := o.operationOf(o.Phase)
-	if b.Row.To == Success {
-		target = ids.Operation(string(operation.Payout), o.ID, o.Paid)
+	switch {
+	case b.Row.To == Success:
+		attempt = o.Paid
+		target = o.operationOf(PayoutPhase(attempt))
+	case b.e.On == PayoutFailed:
+		attempt = b.e.Attempt
+		target = o.operationOf(PayoutPhase(attempt))
 	}
 	if l := b.f.LookUp; l != nil && !l.State.Closed() && l.Target == target {
 		c := *l
@@ -241,10 +248,6 @@ func (b *builder) lookUp(after time.Duration) {
 	}
 	o.LookUps++
 	o.LookUp = ids.LookUp(target, o.LookUps)
-	attempt := o.Phase.Attempt()
-	if b.Row.To == Success {
-		attempt = o.Paid
-	}
 	b.insert(&operation.Operation{
 		Meta: newMeta(o.LookUp), Kind: operation.LookUp, Lane: "order:" + o.ID, Order: o.ID, User: o.User,
 		Attempt: attempt, Target: target, State: operation.Pending, Due: &due, CreatedAt: b.e.At,

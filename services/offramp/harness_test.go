@@ -179,6 +179,17 @@ func (w *world) account() *ledger.Account {
 	return a
 }
 
+// user reads the user.
+func (w *world) user() *user.User {
+	w.t.Helper()
+	var u *user.User
+	require.NoError(w.t, w.engine.View(w.t.Context(), func(_ context.Context, r store.Reader) (err error) {
+		u, err = user.Load(r, "ada")
+		return err
+	}))
+	return u
+}
+
 // balances sums the postings by account and checks that each asset's balances sum to zero (I3).
 func (w *world) balances() map[string]int64 {
 	w.t.Helper()

@@ -45,15 +45,12 @@ type found struct {
 
 // ask makes the look-up.
 func (s *Service) ask(ctx context.Context, o *Order, target *operation.Operation) found {
-	ask, cancel := s.bounded(ctx, "look-up")
-	defer cancel()
 	if target.Kind != operation.StartExchange {
 		rail, ok := s.rails[target.Rail]
 		if !ok {
 			return found{Occurrence: Occurrence{Reason: "rail is not configured"}}
 		}
-		r := exact(rail.LookUp(ask, target.Reference), o, target)
-		s.watcher.Outcome(ctx, target.Rail, string(r.Outcome))
+		r := s.consult(ctx, rail, o, target)
 		f := found{payoutEvent(o, target.Attempt, r), unknownToProvider(r), rail.SameReferenceSafe()}
 		f.Fresh, f.Provider = true, target.Rail
 		return f
@@ -62,6 +59,8 @@ func (s *Service) ask(ctx context.Context, o *Order, target *operation.Operation
 	if !ok {
 		return found{Occurrence: Occurrence{Reason: "venue is not configured"}}
 	}
+	ask, cancel := s.bounded(ctx, "look-up")
+	defer cancel()
 	r := filled(venue.LookUp(ask, target.Reference), o)
 	s.watcher.Outcome(ctx, target.Rail, string(r.Outcome))
 	e := Occurrence{
@@ -88,7 +87,7 @@ func (s *Service) answer(ctx context.Context, op *operation.Operation, lease ope
 		e := f.Occurrence
 		e.At = u.now
 		if e.On != "" {
-			if err := u.learnt(o, e); err != nil {
+			if err := u.learnt(o, target, e); err != nil {
 				return err
 			}
 		} else if f.unknown && f.safe {
@@ -104,30 +103,49 @@ func (s *Service) answer(ctx context.Context, op *operation.Operation, lease ope
 	})
 }
 
-// learnt raises a conclusive answer; where it is refused or already applied it still closes the target.
-func (u *unit) learnt(o *Order, e Occurrence) error {
+// learnt raises a conclusive answer; where it is refused or already applied it still closes the target (rule 1), and
+// after a final state a contradiction is recorded and alarmed (DESIGN §8).
+func (u *unit) learnt(o *Order, target string, e Occurrence) error {
+	if e.On == PayoutFailed && o.watches(e.Attempt) { // nothing new
+		return nil
+	}
 	err := u.raise(o, e)
 	if !refused(err) {
 		return err
 	}
 	u.refusal(o, e, err)
-	if o.State.Final() && errors.Is(err, ErrApplied) || !o.State.Final() {
-		return nil
+	if o.State.Final() && o.contradicts(e) {
+		u.alert("contradiction", o.ID+":"+string(e.On)+":"+e.key(), alertReason(o, e))
 	}
-	if !fault.Is(err, "event_refused") || o.knowsOutcome(e) {
-		return nil
+	op, err := u.operation(target)
+	if err != nil || op == nil || op.State.Closed() || op.Calls == 0 {
+		return err
 	}
-	u.alert("contradiction", o.ID+":"+string(e.On)+":"+e.key(), alertReason(o, e))
+	u.end(op, e)
 	return nil
 }
 
-// knowsOutcome reports whether an answer only repeats what the attempt's record says.
-func (o *Order) knowsOutcome(e Occurrence) bool {
+// watches reports whether the order went on without an attempt that failed. It is asked about again, because a failure
+// that the provider takes back is a second payment.
+func (o *Order) watches(attempt int) bool {
+	a := o.attempt(attempt)
+	return a != nil && (a.State == AttemptFailed || a.State == AttemptReversed) &&
+		(o.State.Final() || o.Phase != PayoutPhase(attempt))
+}
+
+// contradicts reports whether an answer that has no row is not what the order's record says.
+func (o *Order) contradicts(e Occurrence) bool {
 	a := o.attempt(e.Attempt)
-	if a == nil {
-		return o.knows(e.On, e.key())
+	switch e.On {
+	case PayoutFailed, PayoutReversed:
+		return a != nil && a.State == AttemptPaid
+	case PayoutPaid:
+		return a == nil || a.State != AttemptPaid
+	case ExchangeFailed:
+		return o.knows(ExchangeDone, e.key())
+	default:
+		return !o.knows(e.On, e.key())
 	}
-	return outcomes[e.On] == a.State || e.On == PayoutFailed && (a.State == AttemptReversed || a.State == AttemptFailed)
 }
 
 // resend makes an unclear attempt due again under the same reference, once no earlier call can be in flight: the other
@@ -152,7 +170,7 @@ func (u *unit) resend(o *Order, target string) error {
 }
 
 // plan says when the same look-up is made again: on the schedule while the order waits for it, at 1, 24 and 72 hours
-// after a success, else until the hint is old.
+// after a success or a failure, else until the hint is old.
 func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
 	c := *op
 	c.Lease, c.Tries, c.Reason = nil, 0, ""
@@ -160,7 +178,9 @@ func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
 	var due time.Time
 	switch {
 	case o.State == Success && op.Attempt == o.Paid:
-		due = nextWatch(o, u.now)
+		due = nextWatch(*o.EndedAt, u.now)
+	case o.watches(op.Attempt):
+		due = nextWatch(op.CreatedAt, u.now)
 	case !conclusive && !o.State.Final():
 		due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
 	case !conclusive && u.now.Sub(op.CreatedAt) < hintGiveUp:
@@ -174,10 +194,10 @@ func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
 	u.ops[c.ID], u.changed[c.ID] = &c, true
 }
 
-// nextWatch is the next of the look-ups after a success, zero after the last.
-func nextWatch(o *Order, now time.Time) time.Time {
-	for _, after := range watchPaid {
-		if at := o.EndedAt.Add(after); at.After(now) {
+// nextWatch is the next of the look-ups after an ending, zero after the last.
+func nextWatch(since, now time.Time) time.Time {
+	for _, after := range watchEnded {
+		if at := since.Add(after); at.After(now) {
 			return at
 		}
 	}

@@ -26,6 +26,21 @@ func (w *world) claim(kind operation.Kind) *operation.Operation {
 	return op
 }
 
+// lookUp carries out every look-up that is due, and nothing else.
+func (w *world) lookUp() {
+	w.t.Helper()
+	for range 50 {
+		w.claims++
+		op, err := operation.Claim(w.t.Context(), w.engine, operation.LookUp, string(rune('a'+w.claims)), time.Minute, w.clock.Now())
+		require.NoError(w.t, err)
+		if op == nil {
+			return
+		}
+		require.NoError(w.t, w.run(op))
+	}
+	require.Fail(w.t, "look-ups run in circles")
+}
+
 // operation reads an operation.
 func (w *world) operation(id string) *operation.Operation {
 	w.t.Helper()

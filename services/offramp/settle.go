@@ -44,8 +44,20 @@ func (b *builder) close() {
 		o.Older = b.e.Attempt
 	}
 	if b.e.On == AdminResumed || b.Row.To.Final() && o.Hold == Voided {
-		o.Older = 0
+		b.forgetOlder()
 	}
+}
+
+// forgetOlder goes on without an older attempt that was known paid: fresh look-ups say that it is not any more. Should it
+// be paid once again, that is news.
+func (b *builder) forgetOlder() {
+	o := b.Order
+	a := o.attempt(o.Older)
+	if a == nil {
+		return
+	}
+	a.State, o.Older = AttemptReversed, 0
+	o.Booked = slices.DeleteFunc(o.Booked, func(what string) bool { return what == "older:"+strconv.Itoa(a.N) })
 }
 
 // learn stores what the provider said about an attempt.
