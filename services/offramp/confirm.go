@@ -118,14 +118,16 @@ func (s *Service) knownEvent(ctx context.Context, c Confirmation) (Confirmed, er
 	return answer, err
 }
 
-// confirmable finds the deposit among those that count for the order.
+// confirmable finds the deposit among those that count for the order: seen or credited, of its user and asset. One that is
+// parked, or proven gone and not seen again, does not count.
 func (u *unit) confirmable(o *Order, c Confirmation) (*deposit.Deposit, error) {
 	var d deposit.Deposit
 	err := u.tx.Get(store.Deposits, c.Ref, &d)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("read deposit %s: %w", c.Ref, err)
 	}
-	if err != nil || d.User != o.User || d.Asset != o.Asset || d.Raw != c.Amount || d.State == deposit.Parked {
+	counts := (d.Counted || d.Credited) && d.State != deposit.Parked
+	if err != nil || !counts || d.User != o.User || d.Asset != o.Asset || d.Raw != c.Amount {
 		return nil, fault.New("mismatch", nil)
 	}
 	return &d, nil

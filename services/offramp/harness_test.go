@@ -16,6 +16,7 @@ import (
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
 	"offrampbot/services/exchange"
+	"offrampbot/services/fault"
 	"offrampbot/services/ids"
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
@@ -43,6 +44,7 @@ type world struct {
 	rail   *rail
 	venue  *venue
 	seen   *watcher
+	screen *list
 	height int64
 	claims int
 	during func() // runs in the next outside call, before it has an effect
@@ -50,21 +52,29 @@ type world struct {
 
 func newWorld(t *testing.T, engine store.Engine) *world {
 	t.Helper()
-	w := &world{t: t, engine: engine, clock: testkit.Noon(), rail: newRail(), venue: newVenue(), seen: &watcher{}}
+	w := &world{
+		t: t, engine: engine, clock: testkit.Noon(), rail: newRail(), venue: newVenue(), seen: &watcher{}, screen: &list{},
+	}
 	w.rail.during, w.venue.during = w.inCall, w.inCall
-	svc, err := offramp.New(offramp.Deps{
-		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.venue}, Rails: offramp.Rails{"bank": w.rail},
-		Router: router{}, Sealer: plain{}, Screener: nobody{}, Watcher: w.seen, Now: w.clock.Now,
-		LookupKey: []byte(strings.Repeat("k", 32)),
-	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{"0xtreasury": true}})
-	require.NoError(t, err)
-	w.svc = svc
+	w.svc = w.service(engine)
 	w.update(func(tx store.Tx) error {
 		u := &user.User{Name: "Ada Obi", Country: "NG", Status: user.Active, Tier: assets.Sandbox().Tiers()[0].ID, Address: "0xada"}
 		u.ID, u.Version = "ada", 1
 		return tx.Insert(store.Users, u)
 	})
 	return w
+}
+
+// service is the order service over an engine, in front of the same venue and bank.
+func (w *world) service(engine store.Engine) *offramp.Service {
+	w.t.Helper()
+	svc, err := offramp.New(offramp.Deps{
+		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.venue}, Rails: offramp.Rails{"bank": w.rail},
+		Router: router{}, Sealer: plain{}, Screener: w.screen, Watcher: w.seen, Now: w.clock.Now,
+		LookupKey: []byte(strings.Repeat("k", 32)),
+	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{"0xtreasury": true}})
+	require.NoError(w.t, err)
+	return svc
 }
 
 // inCall runs what a test wants to happen during a call, once.
@@ -255,6 +265,7 @@ type rail struct {
 	calls map[string]int
 
 	during, after func()
+	says          []payout.Outcome // of the next look-ups, whatever is true
 	lookUps       int
 	net           money.Minor // of the latest request
 }
@@ -306,6 +317,11 @@ func (r *rail) LookUp(_ context.Context, reference string) payout.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookUps++
+	if len(r.says) > 0 {
+		said := r.says[0]
+		r.says = r.says[1:]
+		return payout.Result{Outcome: said, Found: true, Reference: reference, Amount: r.net, Currency: "NGN"}
+	}
 	if known, ok := r.did[reference]; ok {
 		return known
 	}
@@ -390,6 +406,23 @@ type plain struct{}
 
 func (plain) Seal(b []byte, _ string) ([]byte, error) { return b, nil }
 func (plain) Open(b []byte, _ string) ([]byte, error) { return b, nil }
+
+// list is a screening list.
+type list struct{ addresses, names []string }
+
+func (l *list) Address(a string) error {
+	if slices.Contains(l.addresses, a) {
+		return fault.New("screening_hit", nil)
+	}
+	return nil
+}
+
+func (l *list) Name(n string) error {
+	if slices.Contains(l.names, n) {
+		return fault.New("screening_hit", nil)
+	}
+	return nil
+}
 
 type nobody struct{}
 

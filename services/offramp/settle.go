@@ -102,8 +102,14 @@ func (b *builder) subject() *operation.Operation {
 func (b *builder) settle() {
 	o, e := b.Order, b.e
 	o.State, o.UpdatedAt = b.Row.To, e.At
-	if b.Row.To == Review || b.Row.To == Failed {
+	switch {
+	case b.Row.To == Review, b.Row.To == Failed:
 		o.Reason = reasonOf(e)
+	case slices.Contains(b.Row.Guards, Barred): // what fails stays where it is and says why (rule 5)
+		o.Reason = errorCode(b.f.Bar)
+	case b.before.State == None, b.before.State.Unfunded():
+		o.Reason = ""
+	default: // what was wrong once stays told
 	}
 	if b.Row.To.Final() && o.EndedAt == nil {
 		o.EndedAt = &e.At
