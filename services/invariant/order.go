@@ -111,7 +111,8 @@ func operations(r store.Reader, o *offramp.Order) ([]Difference, error) {
 		if op.Kind != operation.Payout && op.Kind != operation.StartExchange && op.Kind != operation.LookUp {
 			continue
 		}
-		open = open || op.Due != nil || op.Lease != nil
+		watch := op.Kind == operation.LookUp && op.Target != o.OperationID() // of an attempt that the order went on without
+		open = open || !watch && (op.Due != nil || op.Lease != nil)
 		if op.State == operation.Parked && op.Reason == "" {
 			out = append(out, Difference{op.ID, "I7", "parked without a reason"})
 		}

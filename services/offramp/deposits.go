@@ -13,6 +13,7 @@ import (
 	"offrampbot/services/money"
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
+	"offrampbot/services/user"
 )
 
 // ApplyDeposit commits one fact about one deposit: the deposit document, its postings, and the events it raises on the
@@ -282,7 +283,7 @@ func (u *unit) revert(d *deposit.Deposit, e Occurrence) error {
 
 // shortfall freezes the user and raises FundsReverted on each of the asset's orders whose money is on its way.
 func (u *unit) shortfall(d *deposit.Deposit, e Occurrence) error {
-	u.freeze("deposit " + d.ID + " was reverted after it was used")
+	u.freeze(user.Shortfall)
 	a, err := u.account(d.Asset)
 	if err != nil {
 		return err

@@ -301,10 +301,52 @@ func (s *Service) Payout(ctx context.Context, op *operation.Operation, lease ope
 		Account: payout.AccountNumber(account), AccountName: o.Beneficiary.Name, Reason: o.Reference,
 	})
 	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
-	if (r.Outcome == payout.Failed || r.Outcome == payout.Reversed) && held.Calls > 1 {
-		r.Outcome = payout.Unknown // a failure reply to a repeat says nothing about the first call
+	r, fresh := s.verified(ctx, rail, o, held, exact(r, o, held))
+	return s.payoutEnded(ctx, o, held, lease, r, fresh)
+}
+
+// verified makes sure of an ending that the reply to a call tells. Such a reply may be about an earlier call or come
+// before the money moved, so only a look-up says how a payout ended (R20). Of the reply alone one ending counts: the
+// first call was turned down before it became a transfer, and the provider does not know the reference.
+func (s *Service) verified(
+	ctx context.Context, rail payout.Rail, o *Order, op *operation.Operation, reply payout.Result,
+) (r payout.Result, fresh bool) {
+	if reply.Outcome != payout.Success && reply.Outcome != payout.Failed && reply.Outcome != payout.Reversed {
+		return reply, false
 	}
-	return s.payoutEnded(ctx, o, held, lease, exact(r, o, held), false)
+	r = s.consult(ctx, rail, o, op)
+	if !unknownToProvider(r) {
+		return r, true
+	}
+	turnedDown := reply.Outcome == payout.Failed && reply.ProviderID == "" && op.Calls == 1
+	if !turnedDown {
+		reply.Outcome, reply.Found = payout.Unknown, true
+		reply.Reason = "the provider replied " + reply.RawStatus + ", and does not know the reference when asked"
+	}
+	return reply, false
+}
+
+// consult looks a payout up. That it failed is believed when two look-ups in a row say so, because it lets the next
+// attempt pay.
+func (s *Service) consult(ctx context.Context, rail payout.Rail, o *Order, op *operation.Operation) payout.Result {
+	r := s.lookUpOnce(ctx, rail, o, op)
+	if r.Outcome != payout.Failed && r.Outcome != payout.Reversed {
+		return r
+	}
+	again := s.lookUpOnce(ctx, rail, o, op)
+	if again.Outcome != r.Outcome {
+		r.Outcome, r.Found = payout.Unknown, true
+		r.Reason = "two look-ups disagree: " + r.RawStatus + ", then " + again.RawStatus
+	}
+	return r
+}
+
+func (s *Service) lookUpOnce(ctx context.Context, rail payout.Rail, o *Order, op *operation.Operation) payout.Result {
+	call, cancel := s.bounded(ctx, "look-up")
+	defer cancel()
+	r := exact(rail.LookUp(call, op.Reference), o, op)
+	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	return r
 }
 
 // recallPayout looks a called reference up before it is sent again (D7); done means that this settled it.
@@ -313,10 +355,7 @@ func (s *Service) recallPayout(ctx context.Context, rail payout.Rail, op *operat
 	if err != nil {
 		return false, err
 	}
-	ask, cancel := s.bounded(ctx, "look-up")
-	r := exact(rail.LookUp(ask, op.Reference), o, op)
-	cancel()
-	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	r := s.consult(ctx, rail, o, op)
 	if !unknownToProvider(r) || !rail.SameReferenceSafe() {
 		return true, s.payoutEnded(ctx, o, op, lease, r, true)
 	}
@@ -366,7 +405,7 @@ func (s *Service) payoutsOff(ctx context.Context, rail string) (why string, off 
 	return "switched off: " + why, off, err
 }
 
-// payoutEnded turns one of the five endings into an event.
+// payoutEnded turns one of the five endings into an event; fresh says that a look-up told it.
 func (s *Service) payoutEnded(ctx context.Context, o *Order, op *operation.Operation, lease operation.Lease, r payout.Result, fresh bool) error {
 	e := payoutEvent(o, op.Attempt, r)
 	e.ID, e.Fresh, e.Provider = op.ID, fresh, op.Rail

@@ -68,6 +68,30 @@ func (s *Service) Freed(ctx context.Context, userID string, thaw func(tx store.T
 	})
 }
 
+// thawPaid ends the freeze for a shortfall in the transaction that pays the last of the debt (rule 8), and lets the
+// unfunded orders start. Any other reason stays.
+func (u *unit) thawPaid() error {
+	if len(u.touched) == 0 || !u.user.FrozenFor(user.Shortfall) {
+		return nil
+	}
+	for _, a := range u.s.registry.Assets() {
+		if account, err := u.account(a.ID); err != nil || account.Shortfall() {
+			return err
+		}
+	}
+	before := u.user.Frozen.Why
+	thawed := user.ThawReason(u.user, user.Shortfall)
+	u.frozen = true
+	u.touchAll()
+	u.entries = append(u.entries, audit.Entry{
+		Stream: "user:" + u.user.ID, At: u.now, Actor: "system", Action: "shortfall paid", Before: before,
+	})
+	if !thawed {
+		return nil
+	}
+	return u.freed("shortfall paid")
+}
+
 // freed re-evaluates every asset's unfunded order.
 func (u *unit) freed(why string) error {
 	u.touchAll()

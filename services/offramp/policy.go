@@ -20,8 +20,9 @@ type Policy struct {
 	NotNowGiveUp    time.Duration   // an operation that is told "not now" for so long is parked
 }
 
-// watchPaid is when a success is looked up again, for reversals whose webhook never comes (DESIGN §8).
-var watchPaid = []time.Duration{time.Hour, 24 * time.Hour, 72 * time.Hour}
+// watchEnded is when an ended attempt is looked up again: a success for reversals whose webhook never comes, a failure
+// for a provider that takes it back (DESIGN §8).
+var watchEnded = []time.Duration{time.Hour, 24 * time.Hour, 72 * time.Hour}
 
 // DefaultPolicy returns the defaults of DESIGN §13.
 func DefaultPolicy() Policy {

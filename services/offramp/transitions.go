@@ -75,8 +75,8 @@ var transitions = expand(slices.Concat(
 
 		{in(Sending), OnPayout, PayoutAccepted, Sending, by(ByProvider), when(CurrentAttempt), then(LookUp)},
 		{in(Sending, Unclear), OnPayout, PayoutPaid, Success, by(ByProvider, ByLookUp), when(CurrentAttempt), then(PostPayout, Notify, Slip, Watch)},
-		{in(Sending, Unclear), OnPayout, PayoutFailed, Sending, by(ByProvider, ByLookUp), when(CurrentAttempt, MayRetry), then(StartPayout)},
-		{in(Sending, Unclear), OnPayout, PayoutFailed, Failed, by(ByProvider, ByLookUp), when(CurrentAttempt, MayNotRetry), then(VoidHold, Notify)},
+		{in(Sending, Unclear), OnPayout, PayoutFailed, Sending, by(ByProvider, ByLookUp), when(CurrentAttempt, MayRetry), then(StartPayout, Watch)},
+		{in(Sending, Unclear), OnPayout, PayoutFailed, Failed, by(ByProvider, ByLookUp), when(CurrentAttempt, MayNotRetry), then(VoidHold, Notify, Watch)},
 		{in(Sending), OnPayout, OutcomeUnknown, Unclear, by(ByWorker), when(CurrentAttempt), then(LookUp, Notify)},
 		{in(Sending), OnPayout, PendingTooLong, Unclear, by(ByTimer), when(WasAccepted, TimeIsDue), then(LookUp, Notify)},
 
@@ -88,7 +88,7 @@ var transitions = expand(slices.Concat(
 		{in(Unclear), OnAny, LookupExhausted, Review, by(ByTimer), when(TimeIsDue, NoCallInFlight, VisibilityElapsed), then(Alert)},
 
 		{in(Review), OnPayout, PayoutPaid, Success, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(PostPayout, Notify, Slip, Watch)},
-		{in(Review), OnPayout, PayoutFailed, Failed, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(VoidHold, Notify)},
+		{in(Review), OnPayout, PayoutFailed, Failed, by(ByLookUp), when(CurrentAttempt, NoOlderPaid), then(VoidHold, Notify, Watch)},
 		{in(Review), OnExchange, ExchangeDone, Review, by(ByLookUp), when(CurrentAttempt), then(PostExchange, Alert)},
 		{in(Review), OnExchange, ExchangeFailed, Failed, by(ByLookUp), when(CurrentAttempt), then(VoidHold, Notify)},
 

@@ -308,6 +308,9 @@ func (u *unit) touchAll() {
 
 // flush stores everything. The order of writes is fixed, so that two units of one user conflict early.
 func (u *unit) flush() error {
+	if err := u.thawPaid(); err != nil {
+		return err
+	}
 	if u.limit {
 		d, _, err := u.rules()
 		if err != nil {

@@ -102,12 +102,12 @@ func (s *Service) join(tx store.Tx, byPhone, byScope *User) (matched, error) {
 		return matched{user: byPhone, hasLearnt: true}, s.release(tx, byScope)
 	case areHalves && byPhone.Status != New:
 		// Both signed up: neither gets the other's id, and a person must look.
-		if !byScope.hasReason(IdentityChanged) {
+		if !byScope.FrozenFor(IdentityChanged) {
 			if err := s.freeze(tx, byScope, IdentityChanged, inboxActor); err != nil {
 				return matched{}, err
 			}
 		}
-		return matched{user: byPhone, isChanged: !byPhone.hasReason(IdentityChanged)}, nil
+		return matched{user: byPhone, isChanged: !byPhone.FrozenFor(IdentityChanged)}, nil
 	}
 	isChanged := byScope.WhatsAppID != ""
 	byPhone.WhatsAppID = ""

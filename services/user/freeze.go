@@ -13,6 +13,9 @@ import (
 // after the cool-down (S8, DESIGN §11).
 const IdentityChanged = "identity_changed"
 
+// Shortfall is the freeze of a user who owes what a reorganisation took back after it was used; it ends with the debt.
+const Shortfall = "shortfall"
+
 // CoolDown is how long an identity change freezes money even when the PIN was given.
 const CoolDown = 24 * time.Hour
 
@@ -23,9 +26,9 @@ func Frozen(u *User, why string, now time.Time) {
 	switch {
 	case u.Frozen == nil:
 		u.Frozen = &Freeze{Since: now, Why: why}
-	case why == IdentityChanged && u.hasReason(why):
+	case why == IdentityChanged && u.FrozenFor(why):
 		u.Frozen.Since, u.Frozen.ProvenAt = now, nil
-	case u.hasReason(why):
+	case u.FrozenFor(why):
 	case u.Frozen.Why == IdentityChanged:
 		// A reason that only an operator ends comes first: it is what the user is told.
 		u.Frozen.Also = append(u.Frozen.Also, u.Frozen.Why)
@@ -44,7 +47,7 @@ func Thaw(u *User) { u.Frozen = nil }
 // ThawReason takes one reason away and reports whether the user is free now. A user who is not frozen stays so and is
 // reported as not thawed.
 func ThawReason(u *User, why string) (thawed bool) {
-	if u.Frozen == nil || !u.hasReason(why) {
+	if u.Frozen == nil || !u.FrozenFor(why) {
 		return false
 	}
 	rest := slices.DeleteFunc(append([]string{u.Frozen.Why}, u.Frozen.Also...), func(r string) bool { return r == why })
@@ -61,8 +64,8 @@ func ThawReason(u *User, why string) (thawed bool) {
 	return false
 }
 
-// hasReason reports whether a reason is among those of the freeze.
-func (u *User) hasReason(why string) bool {
+// FrozenFor reports whether a reason is among those of the freeze.
+func (u *User) FrozenFor(why string) bool {
 	return u.Frozen != nil && (u.Frozen.Why == why || slices.Contains(u.Frozen.Also, why))
 }
 
@@ -100,7 +103,7 @@ func (s *Service) Unfreeze(tx store.Tx, userID, why, actor string) error {
 // the proof is stored. A user frozen for another reason stays frozen for it.
 func (s *Service) Reauthenticated(tx store.Tx, userID string, proven bool) (thawed bool, wait time.Duration, err error) {
 	u, err := Load(tx, userID)
-	if err != nil || !u.hasReason(IdentityChanged) {
+	if err != nil || !u.FrozenFor(IdentityChanged) {
 		return false, 0, err
 	}
 	now := s.now()
