@@ -90,7 +90,8 @@ type Message struct {
 	Template string `bson:"template,omitempty" json:"template,omitempty"`
 }
 
-// Button is a reply button; Title is a text key when it starts with "button.".
+// Button is a reply button. Its Title, like every label of a list and a Flow's CTA, is a text key, or literal words when the
+// catalogue has no such key.
 type Button struct {
 	ID    string `bson:"id" json:"id"`
 	Title string `bson:"title" json:"title"`

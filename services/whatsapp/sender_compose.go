@@ -2,7 +2,6 @@ package whatsapp
 
 import (
 	"errors"
-	"strings"
 
 	"offrampbot/services/operation"
 	"offrampbot/services/user"
@@ -76,9 +75,10 @@ func (h *handling) text(language string, m *operation.Message) (string, error) {
 	return h.Texts.Render(language, m.Key, m.Args), nil
 }
 
-// label is a title, which is a key when it starts with "button.".
+// label is what a button, row, section or list says: a text key becomes its words, anything else is literal, like the
+// name of a bank.
 func (h *handling) label(language, title string) string {
-	if strings.HasPrefix(title, "button.") && h.Texts.Has(title) {
+	if h.Texts.Has(title) {
 		return h.Texts.Render(language, title, h.op.Message.Args)
 	}
 	return title
