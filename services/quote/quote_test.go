@@ -37,7 +37,7 @@ func TestPrice_splitsTheGrossIntoNetAndFee(t *testing.T) {
 		{"a fee larger than the gross", 10_000, money.Rate{Num: 1, Den: 10}, assets.Fee{FlatMinor: 5_000}, 0, 0, money.Fraction{}, quote.ErrTooSmall},
 		{"no rate", 25_000_000, money.Rate{}, flat, 0, 0, money.Fraction{}, money.ErrRate},
 		{"more than a payout can be", math.MaxInt64, money.Rate{Num: 10, Den: 1}, flat, 0, 0, money.Fraction{}, money.ErrOverflow},
-		{"a fee that cannot be", 25_000_000, money.Rate{Num: 1, Den: 1}, assets.Fee{FlatMinor: math.MaxInt64}, 0, 0, money.Fraction{}, money.ErrOverflow},
+		{"a fee that cannot be", 25_000_000, money.Rate{Num: 1, Den: 1}, assets.Fee{FlatMinor: math.MaxInt64, BasisPoints: 10_000}, 0, 0, money.Fraction{}, money.ErrOverflow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
