@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +24,6 @@ import (
 	"offrampbot/services/exchange"
 	"offrampbot/services/guard"
 	"offrampbot/services/ledger"
-	"offrampbot/services/limits"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
@@ -124,12 +122,18 @@ func newWorld(t testing.TB, engine store.Engine, change ...func(*SellDeps)) *wor
 	signUp, err := NewSignUp(engine, w.people, catalogue, func(code string) string { return "country " + code })
 	require.NoError(t, err)
 	w.endpoint = w.newEndpoint(map[string]Screens{"offramp_flow": w.sell, "sign_up": signUp}, log)
+	w.freshRates()
+	return w
+}
+
+// freshRates sets ₦1,500 for every coin.
+func (w *world) freshRates() {
+	w.t.Helper()
 	w.set(func(s *setting.Settings) {
 		for _, asset := range []string{"USDT", "USDC"} {
 			s.Rates[setting.Pair(asset, "NGN")] = setting.Rate{Rate: money.Rate{Num: 150_000, Den: 1_000_000}, SetAt: w.clock.Now()}
 		}
 	})
-	return w
 }
 
 func (w *world) newEndpoint(flows map[string]Screens, log *slog.Logger) *Endpoint {
@@ -406,6 +410,3 @@ var errBroken = errors.New("broken for the test")
 func payoutBanks() []payout.Bank {
 	return []payout.Bank{{Code: "058", Name: "GTBank"}, {Code: "057", Name: "Zenith Bank"}, {Code: "044", Name: "Access Bank"}}
 }
-
-var _ = time.Second
-var _ = limits.Day
