@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"offrampbot/commands"
 	"offrampbot/flows"
 	"offrampbot/services/assets"
 	"offrampbot/services/delivery"
@@ -103,11 +104,12 @@ type turn struct {
 	receipt *delivery.Receipt
 	msg     *whatsapp.Message
 	user    *user.User
+	command commands.Command // what the text or caption says
 	heard   heard
 	draft   session.Draft
 	replies []operation.Message
 	commit  []func(tx store.Tx) error
-	mask    bool
+	mask    bool // the stored message holds a secret and is emptied
 }
 
 // Handle answers one message. What it decides is committed together with the end of its receipt: a crash before that
@@ -121,6 +123,7 @@ func (d *Dispatcher) Handle(ctx context.Context, r *delivery.Receipt, body []byt
 		return errors.New("read message: receipt holds none")
 	}
 	t := &turn{Dispatcher: d, at: d.d.Now().UTC().Truncate(time.Millisecond), receipt: r, msg: item.Message}
+	t.read()
 	if t.msg.Group != "" {
 		return t.finish(ctx, "group message ignored")
 	}

@@ -57,7 +57,7 @@ func (t *turn) meaning() heard {
 	case t.msg.Reply != nil:
 		return tapped(t.msg.Reply.ID)
 	case t.msg.Type == "text":
-		return t.typed(t.msg.Text)
+		return t.typed()
 	case t.msg.Type == "request_welcome":
 		return heard{said: SaidMenu}
 	case t.msg.Reaction != nil, t.msg.Type == "reaction", t.msg.Type == "edit", t.msg.Type == "revoke", t.msg.Type == "system":
@@ -103,9 +103,34 @@ var names = map[commands.Name]Said{
 	commands.Cancel: SaidCancel, commands.Support: SaidSupport, commands.Stop: SaidStop, commands.Start: SaidStart,
 }
 
-// typed reads a text.
-func (t *turn) typed(text string) heard {
-	c := commands.Parse(text, t.d.Registry)
+// read parses what was typed, once and before anything else is decided: a text with a secret never stays in the stored
+// message, whatever is done about it.
+func (t *turn) read() {
+	t.command = commands.Parse(t.msg.Text, t.d.Registry)
+	t.mask = t.command.Sensitive != commands.Nothing
+}
+
+// secretDigits is the fewest digits of a PIN.
+const secretDigits = 4
+
+// mayBeSecret reports whether an amount in a text with a secret may be the secret itself. Such a one is not repeated, and
+// stored nowhere; the form asks for it.
+func mayBeSecret(c commands.Command) bool {
+	if c.Sensitive == commands.Nothing || c.Amount == nil {
+		return false
+	}
+	digits := 0
+	for _, r := range c.Amount.Text {
+		if r >= '0' && r <= '9' {
+			digits++
+		}
+	}
+	return digits >= secretDigits || len(c.Amount.Candidates) > 0
+}
+
+// typed tells what a text means.
+func (t *turn) typed() heard {
+	c := t.command
 	if c.Sensitive != commands.Nothing && c.Name == commands.None {
 		return heard{said: SaidSensitive, secret: string(c.Sensitive)}
 	}
@@ -115,6 +140,10 @@ func (t *turn) typed(text string) heard {
 	}
 	h := heard{said: said, asset: c.Asset, chain: c.Chain, reference: c.Reference}
 	if said != SaidSell {
+		return h
+	}
+	if mayBeSecret(c) {
+		h.unreadable = true
 		return h
 	}
 	if a := c.Amount; a != nil && len(a.Candidates) == 2 {

@@ -56,7 +56,6 @@ func (t *turn) do(ctx context.Context, topic Topic) error {
 	case DoStop, DoStart:
 		t.consent(topic == DoStop)
 	case DoSensitive:
-		t.mask = true
 		t.say("bot.sensitive."+t.heard.secret, nil)
 	case DoUnreadable:
 		t.once("bot.unreadable")
