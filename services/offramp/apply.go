@@ -69,6 +69,7 @@ type Evidence struct {
 // Facts is what the same transaction read about the world around the order.
 type Facts struct {
 	Account  *ledger.Account
+	Owes     bool                 // the user owes something of another asset
 	Bar      error                // why it may not start, nil if it may
 	Rail     string               // the route of the next payout attempt, "" if none is left
 	Venue    string               // where the crypto is sold
@@ -82,6 +83,9 @@ type Facts struct {
 	Symbol   string               // of the fiat
 	Evidence Evidence
 }
+
+// shortfall reports whether the user owes anything, of this asset or another: then no new attempt is made (rule 8).
+func (f Facts) shortfall() bool { return f.Owes || f.Account.Shortfall() }
 
 // Change is what one event does: everything here is stored in one transaction, or nothing is.
 type Change struct {
@@ -182,13 +186,13 @@ func holds(g Guard, o *Order, e Occurrence, f Facts) bool {
 	case Barred:
 		return f.Bar != nil
 	case NoShortfall:
-		return !a.Shortfall()
+		return !f.shortfall()
 	case ShortfallOpen:
-		return a.Shortfall()
+		return f.shortfall()
 	case MayRetry:
-		return f.Rail != "" && !a.Shortfall()
+		return f.Rail != "" && !f.shortfall()
 	case MayNotRetry:
-		return f.Rail == "" || a.Shortfall()
+		return f.Rail == "" || f.shortfall()
 	case CurrentAttempt, OlderAttempt, PaidAttempt, AnotherAttempt, NotYetBooked, FreshLookUp, TimeIsDue, WasAccepted:
 		return holdsForEvent(g, o, e)
 	default:

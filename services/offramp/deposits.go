@@ -242,7 +242,9 @@ func (u *unit) credit(d *deposit.Deposit, e Occurrence) error {
 	})
 	if err := u.s.screener.Address(d.From); err != nil {
 		d.Reason = errorCode(err)
-		u.freeze("the sender of deposit " + d.ID + " is on the screening list")
+		if err := u.freeze("the sender of deposit " + d.ID + " is on the screening list"); err != nil {
+			return err
+		}
 		u.alert("screening", ids.DepositSource(d.ID, d.Epoch), "sender of a deposit")
 	}
 	return u.follow(d, e, "deposit.credited")
@@ -283,7 +285,9 @@ func (u *unit) revert(d *deposit.Deposit, e Occurrence) error {
 
 // shortfall freezes the user and raises FundsReverted on each of the asset's orders whose money is on its way.
 func (u *unit) shortfall(d *deposit.Deposit, e Occurrence) error {
-	u.freeze(user.Shortfall)
+	if err := u.freeze(user.Shortfall); err != nil {
+		return err
+	}
 	a, err := u.account(d.Asset)
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ func (u *unit) facts(o *Order, e Occurrence) (Facts, error) {
 		if f.Rail, err = u.rail(o); err != nil {
 			return Facts{}, err
 		}
+		if f.Owes, err = u.owes(o.Asset); err != nil {
+			return Facts{}, err
+		}
 	}
 	if o.State == None || o.State.Unfunded() {
 		if f.Bar, err = u.bar(o, e); err != nil {
@@ -51,6 +54,21 @@ func (u *unit) facts(o *Order, e Occurrence) (Facts, error) {
 
 // needsRail are the events after which another payout attempt may start.
 var needsRail = map[Event]bool{ExchangeDone: true, PayoutFailed: true, AdminResumed: true}
+
+// owes reports whether the user owes something of another asset. Whoever makes a shortfall freezes the user, and that
+// replaces the accounts of every asset: the account that a new attempt replaces guards what it read of the others.
+func (u *unit) owes(except string) (bool, error) {
+	for _, asset := range u.s.registry.Assets() {
+		if asset.ID == except {
+			continue
+		}
+		a, err := u.account(asset.ID)
+		if err != nil || a.Shortfall() {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
 
 // names fills what only people read.
 func (u *unit) names(o *Order, f *Facts) {

@@ -15,12 +15,9 @@ import (
 // FreezeUser stops a user's money from starting to move, with a reason; a frozen user stays frozen for the first one.
 func (s *Service) FreezeUser(ctx context.Context, userID, why, who string) error {
 	return s.ofUser(ctx, userID, func(u *unit) error {
-		for _, a := range s.registry.Assets() {
-			if _, err := u.account(a.ID); err != nil {
-				return err
-			}
+		if err := u.freeze(why); err != nil {
+			return err
 		}
-		u.freeze(why)
 		for i := range u.entries {
 			u.entries[i].Actor = who
 		}

@@ -195,7 +195,9 @@ func (u *unit) take(before *Order, c *Change) error {
 	u.told = u.told || c.Told
 	u.moved = append(u.moved, Moved{Order: o, From: before.State, On: c.Row.On})
 	if c.Freeze != "" {
-		u.freeze(c.Freeze)
+		if err := u.freeze(c.Freeze); err != nil {
+			return err
+		}
 	}
 	if err := u.count(before, o); err != nil {
 		return err
@@ -289,14 +291,21 @@ func (u *unit) link(id, kind, target string) {
 	u.links = append(u.links, [3]string{ids.NormalID(id), kind, target})
 }
 
-// freeze stops the user's money from starting to move; both guard documents are replaced (rule 6).
-func (u *unit) freeze(why string) {
+// freeze stops the user's money from starting to move; both guard documents are replaced, the accounts of every asset
+// among them (rule 6).
+func (u *unit) freeze(why string) error {
+	for _, a := range u.s.registry.Assets() {
+		if _, err := u.account(a.ID); err != nil {
+			return err
+		}
+	}
 	u.touchAll()
 	user.Frozen(u.user, why, u.now)
 	u.frozen = true
 	u.entries = append(u.entries, audit.Entry{
 		Stream: "user:" + u.user.ID, At: u.now, Actor: "system", Action: "user frozen", Why: why,
 	})
+	return nil
 }
 
 func (u *unit) touchAll() {
