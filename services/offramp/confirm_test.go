@@ -302,19 +302,24 @@ func (w *world) storm(event func(n int) offramp.Confirmation) map[string]int {
 	return got
 }
 
+// all lists the operations of an order.
+func (w *world) all(order string) (all []*operation.Operation) {
+	w.t.Helper()
+	require.NoError(w.t, w.engine.View(w.t.Context(), func(_ context.Context, r store.Reader) (err error) {
+		all, err = store.All[operation.Operation](r, store.Query{Collection: store.Outbox, Index: "order", Equal: []any{order}})
+		return err
+	}))
+	return all
+}
+
 // operations counts the operations of an order of a kind.
 func (w *world) operations(order string, kind operation.Kind) (n int) {
 	w.t.Helper()
-	require.NoError(w.t, w.engine.View(w.t.Context(), func(_ context.Context, r store.Reader) error {
-		n = 0
-		all, err := store.All[operation.Operation](r, store.Query{Collection: store.Outbox, Index: "order", Equal: []any{order}})
-		for _, op := range all {
-			if op.Kind == kind {
-				n++
-			}
+	for _, op := range w.all(order) {
+		if op.Kind == kind {
+			n++
 		}
-		return err
-	}))
+	}
 	return n
 }
 

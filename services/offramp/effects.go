@@ -242,7 +242,7 @@ func (b *builder) lookUp(after time.Duration) {
 	}
 	if l := b.f.LookUp; l != nil && !l.State.Closed() && l.Target == target {
 		c := *l
-		c.Due, c.Tries, c.Calls, c.Lease = &due, 0, 0, nil
+		c.Due, c.Tries, c.Calls, c.Lease, c.FirstCall = &due, 0, 0, nil, nil
 		b.replace(&c)
 		return
 	}

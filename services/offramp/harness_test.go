@@ -266,6 +266,8 @@ type rail struct {
 
 	during, after func()
 	says          []payout.Outcome // of the next look-ups, whatever is true
+	mute          bool             // look-ups get no answer
+	asked         func()           // runs in a look-up
 	lookUps       int
 	net           money.Minor // of the latest request
 }
@@ -314,6 +316,9 @@ func (r *rail) Send(_ context.Context, q payout.Request) payout.Result {
 }
 
 func (r *rail) LookUp(_ context.Context, reference string) payout.Result {
+	if r.asked != nil {
+		r.asked()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookUps++
@@ -322,10 +327,10 @@ func (r *rail) LookUp(_ context.Context, reference string) payout.Result {
 		r.says = r.says[1:]
 		return payout.Result{Outcome: said, Found: true, Reference: reference, Amount: r.net, Currency: "NGN"}
 	}
-	if known, ok := r.did[reference]; ok {
+	if known, ok := r.did[reference]; ok && !r.mute {
 		return known
 	}
-	return payout.Result{Outcome: payout.Unknown, Found: false, Reference: reference}
+	return payout.Result{Outcome: payout.Unknown, Found: r.mute, Reference: reference}
 }
 
 // say changes what the provider says about a reference.

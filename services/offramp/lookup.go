@@ -3,6 +3,7 @@ package offramp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"offrampbot/services/exchange"
@@ -169,22 +170,27 @@ func (u *unit) resend(o *Order, target string) error {
 	return nil
 }
 
-// plan says when the same look-up is made again: on the schedule while the order waits for it, at 1, 24 and 72 hours
-// after a success or a failure, else until the hint is old.
+// plan says when the same look-up is made again. Without an answer it is made on the schedule while the order waits for
+// one, and for 72 hours after its end; with one, where an ended attempt is watched, at 1, 24 and 72 hours. Somebody who
+// hinted while it was made may have come after its answer: then it is made again at once.
 func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
+	hinted := op.Due != nil && !op.Due.After(u.now) // a lease moves it behind its own end
 	c := *op
 	c.Lease, c.Tries, c.Reason = nil, 0, ""
-	c.Calls++
-	var due time.Time
-	switch {
-	case o.State == Success && op.Attempt == o.Paid:
-		due = nextWatch(*o.EndedAt, u.now)
-	case o.watches(op.Attempt):
-		due = nextWatch(op.CreatedAt, u.now)
-	case !conclusive && !o.State.Final():
-		due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
-	case !conclusive && u.now.Sub(op.CreatedAt) < hintGiveUp:
-		due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
+	due := o.nextWatch(op, u.now)
+	if conclusive {
+		c.Calls, c.FirstCall = 0, nil
+	} else {
+		c.Calls++
+		if c.FirstCall == nil {
+			c.FirstCall = &u.now
+		}
+		if !o.State.Final() || u.now.Sub(*c.FirstCall) < hintGiveUp {
+			due = u.now.Add(u.s.policy.lookUpAfter(c.Calls))
+		}
+	}
+	if hinted && (conclusive || due.IsZero()) {
+		due = u.now
 	}
 	if due.IsZero() {
 		c.State, c.Due, c.DoneAt, c.Outcome = operation.Done, nil, &u.now, "answered"
@@ -194,8 +200,18 @@ func (u *unit) plan(o *Order, op *operation.Operation, conclusive bool) {
 	u.ops[c.ID], u.changed[c.ID] = &c, true
 }
 
-// nextWatch is the next of the look-ups after an ending, zero after the last.
-func nextWatch(since, now time.Time) time.Time {
+// nextWatch is the next of the look-ups of an ended payout attempt: after a success from the end of the order on, after a
+// failure from the look-up's own beginning. It is zero after the last, and for anything else.
+func (o *Order) nextWatch(op *operation.Operation, now time.Time) time.Time {
+	since := op.CreatedAt
+	switch {
+	case op.Target != o.operationOf(PayoutPhase(op.Attempt)):
+		return time.Time{}
+	case o.State == Success && op.Attempt == o.Paid:
+		since = *o.EndedAt
+	case !o.watches(op.Attempt):
+		return time.Time{}
+	}
 	for _, after := range watchEnded {
 		if at := since.Add(after); at.After(now) {
 			return at
@@ -241,13 +257,13 @@ func (u *unit) hint(o *Order, a Attempt) error {
 // askAbout makes sure that a look-up of an operation is due now. The order is replaced, so that its latest look-up is
 // known and no two transactions make the same one.
 func (u *unit) askAbout(o *Order, target *operation.Operation) error {
-	last, err := u.operation(o.LookUp)
+	open, err := u.openLookUp(o, target.ID)
 	if err != nil {
 		return err
 	}
-	if last != nil && !last.State.Closed() && last.Target == target.ID {
-		if last.Due != nil && last.Due.After(u.now) {
-			c := *last
+	if open != nil {
+		if open.Due.After(u.now) {
+			c := *open
 			c.Due = &u.now
 			u.ops[c.ID], u.changed[c.ID] = &c, true
 		}
@@ -264,6 +280,29 @@ func (u *unit) askAbout(o *Order, target *operation.Operation) error {
 	u.orders[o.ID], u.dirty[o.ID] = c, true
 	u.ops[id], u.fresh[id] = op, true
 	return nil
+}
+
+// openLookUp finds a look-up of an operation that is not closed; nil if there is none.
+func (u *unit) openLookUp(o *Order, target string) (*operation.Operation, error) {
+	last, err := u.operation(o.LookUp)
+	if err != nil || last != nil && !last.State.Closed() && last.Target == target {
+		return last, err
+	}
+	all, err := store.All[operation.Operation](u.tx, store.Query{
+		Collection: store.Outbox, Index: "order", Equal: []any{o.ID}, Descending: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find look-ups of %s: %w", o.ID, err)
+	}
+	for _, op := range all {
+		if known := u.ops[op.ID]; known != nil {
+			op = known
+		}
+		if op.Kind == operation.LookUp && op.Target == target && !op.State.Closed() {
+			return op, nil
+		}
+	}
+	return nil, nil
 }
 
 // Approve answers the provider's question whether a transfer may go out: yes only in a transaction that finds the attempt
