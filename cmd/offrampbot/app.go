@@ -69,6 +69,8 @@ type app struct {
 	health   *health
 	endpoint *flows.Endpoint
 	owner    string
+
+	installation string // random id of the database, in every key of Redis
 }
 
 // tune is what demo and tests turn.
@@ -148,7 +150,7 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 			return err
 		}
 	}
-	if err := prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
+	if a.installation, err = prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
 		return err
 	}
 	url := t.redisURL
@@ -164,12 +166,15 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 	if a.redis, err = newRedis(url); err != nil {
 		return err
 	}
-	if a.locker, err = lock.New(a.redis, lock.Config{}); err != nil {
+	if a.locker, err = lock.New(a.redis, lock.Config{Prefix: a.prefix("lock")}); err != nil {
 		return err
 	}
-	a.limiter, err = ratelimit.New(ratelimit.Deps{Client: a.redis, Now: now, Log: a.log}, ratelimit.Config{})
+	a.limiter, err = ratelimit.New(ratelimit.Deps{Client: a.redis, Now: now, Log: a.log}, ratelimit.Config{Prefix: a.prefix("rate")})
 	return err
 }
+
+// prefix is the beginning of all keys of one kind in Redis. Another database in the same Redis has another one.
+func (a *app) prefix(kind string) string { return "offramp:" + kind + ":" + a.installation + ":" }
 
 // lookupKey is the key of digests.
 func (a *app) lookupKey() []byte { return []byte(a.cfg.Keys.LookUp.Reveal()) }
@@ -219,7 +224,7 @@ func (a *app) openOrders(context.Context, tune) error {
 		return err
 	}
 	a.guard, err = guard.New(guard.Deps{Client: a.redis, Orders: guardOrders{a.db}, Metrics: a.metrics, Log: a.log, Now: now},
-		guard.Config{ContentCheckOff: !a.cfg.Policy.ContentCheck()})
+		guard.Config{Installation: a.installation, ContentCheckOff: !a.cfg.Policy.ContentCheck()})
 	if err != nil {
 		return err
 	}
@@ -280,7 +285,7 @@ func (a *app) openChat(context.Context, tune) error {
 	if err != nil {
 		return err
 	}
-	drafts, err := session.New(a.redis, a.log, session.Config{})
+	drafts, err := session.New(a.redis, a.log, session.Config{Prefix: a.prefix("session")})
 	if err != nil {
 		return err
 	}

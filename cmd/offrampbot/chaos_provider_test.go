@@ -177,6 +177,10 @@ func TestProvider_aPayoutReversedAfterSuccessGivesTheCryptoBack(t *testing.T) {
 		p.says("balance")
 		require.Contains(t, p.hears("Your balance").Text, "USDT: 25\n")
 		require.Len(t, w.bank(), 1)
+
+		again := p.sells("25 usdt on base", "0123456789") // the very same sale, minutes later
+		require.NotEqual(t, reference, again)
+		w.becomes(again, offramp.Success)
 		w.paysRight()
 	})
 }

@@ -164,8 +164,8 @@ func TestLock_isTakenForEachPersonAndEachOrder(t *testing.T) {
 	reference := p.sells("25 usdt on base", "0123456789")
 	o := w.becomes(reference, offramp.Success)
 
-	person := regexp.MustCompile(`(?i)\r\nset\r\n\$\d+\r\nofframp:lock:person:wa:`)
-	order := regexp.MustCompile(`(?i)\r\nset\r\n\$\d+\r\nofframp:lock:order:` + o.ID)
+	person := regexp.MustCompile(`(?i)\r\nset\r\n\$\d+\r\nofframp:lock:[A-Z2-7]{26}:person:wa:`)
+	order := regexp.MustCompile(`(?i)\r\nset\r\n\$\d+\r\nofframp:lock:[A-Z2-7]{26}:order:` + o.ID)
 	require.GreaterOrEqual(t, r.matches(person), 4, "hi, the sign-up form, deposit, sell, the sell form")
 	require.GreaterOrEqual(t, r.matches(order), 3, "exchange, payout, look-up")
 }

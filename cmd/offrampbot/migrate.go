@@ -49,7 +49,7 @@ func migrate(ctx context.Context, cmd *cobra.Command, a *app, drop bool) error {
 	if err := a.db.EnsureIndexes(ctx); err != nil {
 		return fmt.Errorf("add indexes: %w", err)
 	}
-	if err := prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil { // stamps a new database, and compares again
+	if _, err := prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil { // stamps a new database, and compares again
 		return err
 	}
 	done := fmt.Sprintf("added what was missing (%d)", len(missing))

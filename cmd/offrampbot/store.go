@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -54,12 +55,13 @@ func openStore(ctx context.Context, cfg *config.Config) (database, error) {
 	})
 }
 
-// stamp is the document that ties a database to one world and one wallet.
+// stamp is the document that ties a database to one world and one wallet, and what is in Redis to the database.
 type stamp struct {
-	store.Meta  `bson:",inline"`
-	Environment string    `bson:"environment"`
-	Wallet      string    `bson:"wallet"` // fingerprint of WALLET_XPUB
-	At          time.Time `bson:"at"`
+	store.Meta   `bson:",inline"`
+	Environment  string    `bson:"environment"`
+	Wallet       string    `bson:"wallet"`       // fingerprint of WALLET_XPUB
+	Installation string    `bson:"installation"` // random, once for each database; empty in stamps of older releases
+	At           time.Time `bson:"at"`
 }
 
 const stampID = "environment"
@@ -76,38 +78,77 @@ func (s stamp) fits(cfg *config.Config, wallet string) error {
 }
 
 // prepare makes an empty database ready, and refuses one that belongs to another world or wallet, or whose indexes are
-// not those of this release (DESIGN §5, §13).
-func prepare(ctx context.Context, db database, cfg *config.Config, wallet string) error {
-	var s stamp
-	err := db.View(ctx, func(_ context.Context, r store.Reader) error { return r.Get(store.Migrations, stampID, &s) })
-	if errors.Is(err, store.ErrNotFound) {
-		if err := db.EnsureIndexes(ctx); err != nil {
-			return err
-		}
-		s = stamp{Environment: string(cfg.App.Env), Wallet: wallet, At: time.Now().UTC()}
-		s.ID, s.Version = stampID, 1
-		err := db.Update(ctx, func(_ context.Context, tx store.Tx) error {
-			_, err := tx.Ensure(store.Migrations, &s)
-			if err != nil {
-				return err
-			}
-			return tx.Get(store.Migrations, stampID, &s)
-		})
-		if err != nil {
-			return fmt.Errorf("stamp the database: %w", err)
-		}
-	} else if err != nil {
-		return fmt.Errorf("read the database's stamp: %w", err)
+// not those of this release (DESIGN §5, §13). It returns the installation id, which binds every key in Redis to this
+// database: claims and locks of a database that is gone mean nothing to it.
+func prepare(ctx context.Context, db database, cfg *config.Config, wallet string) (installation string, err error) {
+	s, err := readOrStamp(ctx, db, cfg, wallet)
+	if err != nil {
+		return "", err
 	}
 	if err := s.fits(cfg, wallet); err != nil {
-		return err
+		return "", err
 	}
 	differences, err := db.CompareIndexes(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(differences) > 0 {
-		return fmt.Errorf("the database's indexes differ, run `offrampbot migrate` first: %v", differences)
+		return "", fmt.Errorf("the database's indexes differ, run `offrampbot migrate` first: %v", differences)
 	}
-	return nil
+	if s.Installation == "" {
+		if s, err = identify(ctx, db); err != nil {
+			return "", fmt.Errorf("give the database an installation id: %w", err)
+		}
+	}
+	return s.Installation, nil
+}
+
+// readOrStamp reads the stamp; a database without one gets its indexes and then a stamp.
+func readOrStamp(ctx context.Context, db database, cfg *config.Config, wallet string) (s stamp, err error) {
+	err = db.View(ctx, func(_ context.Context, r store.Reader) error { return r.Get(store.Migrations, stampID, &s) })
+	if err == nil {
+		return s, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return stamp{}, fmt.Errorf("read the database's stamp: %w", err)
+	}
+	if err := db.EnsureIndexes(ctx); err != nil {
+		return stamp{}, err
+	}
+	first := stamp{Environment: string(cfg.App.Env), Wallet: wallet, Installation: rand.Text(), At: time.Now().UTC()}
+	err = db.Update(ctx, func(_ context.Context, tx store.Tx) error {
+		mine := first
+		mine.Meta = store.Meta{ID: stampID, Version: 1}
+		if _, err := tx.Ensure(store.Migrations, &mine); err != nil {
+			return err
+		}
+		s = stamp{} // of concurrent starts all go on with the stamp that was first
+		return tx.Get(store.Migrations, stampID, &s)
+	})
+	if err != nil {
+		return stamp{}, fmt.Errorf("stamp the database: %w", err)
+	}
+	return s, nil
+}
+
+// identifyTries bounds how often identify starts over when another process changes the stamp at the same moment.
+const identifyTries = 5
+
+// identify gives a stamp of an older release its installation id. Of processes that start at once one draws it and the
+// others read what it drew.
+func identify(ctx context.Context, db database) (s stamp, err error) {
+	for range identifyTries {
+		err = db.Update(ctx, func(_ context.Context, tx store.Tx) error {
+			s = stamp{}
+			if err := tx.Get(store.Migrations, stampID, &s); err != nil || s.Installation != "" {
+				return err
+			}
+			s.Installation = rand.Text()
+			return tx.Replace(store.Migrations, &s)
+		})
+		if !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrCommitUnknown) {
+			break
+		}
+	}
+	return s, err
 }

@@ -13,7 +13,7 @@ import (
 // withStore runs an operator's command on the configured store, which must be ready for this release.
 func withStore(cmd *cobra.Command, run func(ctx context.Context, a *app) error) error {
 	return withDatabase(cmd, func(ctx context.Context, a *app) error {
-		if err := prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
+		if _, err := prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
 			return err
 		}
 		return run(ctx, a)

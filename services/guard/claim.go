@@ -8,9 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// shortReference is how much of an intent stands in for a reference that cannot be read (R56).
-const shortReference = 8
-
 // Claim claims the sale of this content digest for an intent, before its PIN is counted, so that copies of one
 // submission count once. Of concurrent claims exactly one is allowed (R66, R67). It fails only when neither Redis nor
 // the store can answer; then nothing may be placed. Every refusal is to be written to the audit trail by the caller.
@@ -139,7 +136,8 @@ func (g *Guard) judge(ctx context.Context, c claimed, intent string, now time.Ti
 	return d, mayBeAbandoned && !ordered
 }
 
-// withReference adds the human reference of a completed order, which only the store knows.
+// withReference adds the human reference of a completed order, which only the store knows. Without one the texts do
+// without: nobody can find an order by a part of its intent.
 func (g *Guard) withReference(ctx context.Context, digest string, d Decision) Decision {
 	if d.State != Completed || d.Reference != "" {
 		return d
@@ -147,9 +145,7 @@ func (g *Guard) withReference(ctx context.Context, digest string, d Decision) De
 	found, err := g.orders.FindOpenOrRecent(ctx, digest)
 	if err == nil && found.Intent == d.Intent && found.Reference != "" {
 		d.Reference = found.Reference
-		return d
 	}
-	d.Reference = d.Intent[:min(shortReference, len(d.Intent))]
 	return d
 }
 

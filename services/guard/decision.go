@@ -26,7 +26,7 @@ type Decision struct {
 	Verdict   Verdict
 	State     State         // of the claim that refuses; empty when it is not one that we know
 	Intent    string        // whose claim refuses
-	Reference string        // human reference of its order; empty when it has none
+	Reference string        // human reference of its order; empty when it has none or it cannot be read
 	Interval  time.Duration // since that claim's last step, never negative
 	Ordered   bool          // the intent that refuses has an order in the store
 	TakenOver bool          // Claimed: an abandoned claim was replaced
@@ -68,15 +68,22 @@ const (
 		"Do not submit your PIN again."
 )
 
+// flowCompleted leaves the reference out when there is none to give.
 func flowCompleted(minutes, reference string) string {
-	return "Transaction already completed " + minutes + " minute(s) ago. Reference: " + reference
+	text := "Transaction already completed " + minutes + " minute(s) ago."
+	if reference != "" {
+		text += " Reference: " + reference
+	}
+	return text
 }
 
 func chatCompleted(minutes, reference string) string {
-	return "✅ Transaction Already Completed\n\n" +
-		"This transaction was already processed successfully " + minutes + " minute(s) ago.\n\n" +
-		"Reference: " + reference + "\n\n" +
-		"Type *offramp* to start a new transaction."
+	text := "✅ Transaction Already Completed\n\n" +
+		"This transaction was already processed successfully " + minutes + " minute(s) ago.\n\n"
+	if reference != "" {
+		text += "Reference: " + reference + "\n\n"
+	}
+	return text + "Type *offramp* to start a new transaction."
 }
 
 // withTexts fills the refusal texts: completed has its own, everything else is in progress.
@@ -90,9 +97,12 @@ func (d Decision) withTexts() Decision {
 		return d
 	}
 	minutes := strconv.Itoa(d.Minutes())
-	args := map[string]string{"minutes": minutes, "reference": d.Reference}
-	d.Flow = Text{Key: "guard.flow.completed", Args: args, English: flowCompleted(minutes, d.Reference)}
-	d.Chat = Text{Key: "guard.chat.completed", Args: args, English: chatCompleted(minutes, d.Reference)}
+	key, args := "completed_unnamed", map[string]string{"minutes": minutes}
+	if d.Reference != "" {
+		key, args["reference"] = "completed", d.Reference
+	}
+	d.Flow = Text{Key: "guard.flow." + key, Args: args, English: flowCompleted(minutes, d.Reference)}
+	d.Chat = Text{Key: "guard.chat." + key, Args: args, English: chatCompleted(minutes, d.Reference)}
 	return d
 }
 

@@ -11,7 +11,12 @@
 //	processing          600 s  claimed, up to funding; renewed while the order is open
 //	transfer_completed  600 s  the hold is placed
 //	completed           300 s  paid
-//	failed              300 s  conclusively not paid, or cancelled: free again
+//	failed              300 s  conclusively not paid, cancelled, or paid and returned by the bank: free again
 //
-// States only move down this list, and an unknown outcome keeps what is there. Any state but absent or failed refuses.
+// The digest in a key is the content's, digested once more under the installation id, which is drawn once for each
+// database. A claim is about the orders of one database, but a Redis may outlive it or serve two: a claim of another
+// database never refuses a sale. Locks, rate limits and drafts carry the id in their prefix for the same reason.
+//
+// States only move down this list, never from completed to failed but on a returned sale, and an unknown outcome keeps
+// what is there. Any state but absent or failed refuses.
 package guard

@@ -44,6 +44,9 @@ type Deps struct {
 type Config struct {
 	// Prefix of every key, before "offramp:". Empty in production, random in tests.
 	Prefix string
+	// Installation is the random id of the database that the orders are in; the digest of every key is made over it too,
+	// so that claims of another database in the same Redis mean nothing here. Empty only in tests.
+	Installation string
 	// Timeout is how long Redis may take before the store is asked instead. Zero: 250 ms.
 	Timeout time.Duration
 	// ContentCheckOff is GUARD_CONTENT_CHECK=off: equal content of another intent no longer refuses. Copies of one
@@ -96,12 +99,12 @@ func New(deps Deps, cfg Config) (*Guard, error) {
 // Transferred marks that the hold of the intent's order is placed. Like all calls behind a claim it follows a commit
 // and never fails the caller: an error is logged, and the store stays the truth.
 func (g *Guard) Transferred(ctx context.Context, digest, intent string) {
-	g.move(ctx, digest, intent, TransferCompleted)
+	g.move(ctx, digest, intent, TransferCompleted, "")
 }
 
 // Completed marks that the intent's order was paid.
 func (g *Guard) Completed(ctx context.Context, digest, intent string) {
-	if g.move(ctx, digest, intent, Completed) {
+	if g.move(ctx, digest, intent, Completed, "") {
 		g.log.InfoContext(ctx, "[OFFRAMP] Transaction marked as completed", "order_id", intent)
 	}
 }
@@ -109,7 +112,15 @@ func (g *Guard) Completed(ctx context.Context, digest, intent string) {
 // Failed marks that the intent's order conclusively failed or was cancelled, which frees its content. An unknown
 // outcome is not a failure and must not be reported here (W2).
 func (g *Guard) Failed(ctx context.Context, digest, intent string) {
-	if g.move(ctx, digest, intent, Failed) {
+	if g.move(ctx, digest, intent, Failed, "") {
+		g.metrics.Cleanup()
+	}
+}
+
+// Returned marks that the bank gave the money of the intent's paid order back, which frees its content: the one edge on
+// which a completed claim becomes failed. News of the payment that comes after it changes nothing.
+func (g *Guard) Returned(ctx context.Context, digest, intent string) {
+	if g.move(ctx, digest, intent, Failed, Completed) {
 		g.metrics.Cleanup()
 	}
 }
@@ -130,15 +141,16 @@ func (g *Guard) Free(ctx context.Context, digest, intent string) {
 	})
 }
 
-// move is one step along the states; it reports whether the claim was there and moved.
-func (g *Guard) move(ctx context.Context, digest, intent string, to State) bool {
+// move is one step along the states; it reports whether the claim was there and moved. From leave, if not empty, it may
+// also go sideways, to a state of the same rank.
+func (g *Guard) move(ctx context.Context, digest, intent string, to, leave State) bool {
 	restore := "1"
 	if to == Failed { // absent is as free as failed
 		restore = "0"
 	}
 	return g.report(ctx, intent, string(to), func(ctx context.Context) (string, error) {
 		return moveScript.Eval(ctx, g.client, g.keys(digest),
-			intent, string(to), g.now().UnixMilli(), to.life().Milliseconds(), restore).Text()
+			intent, string(to), g.now().UnixMilli(), to.life().Milliseconds(), restore, string(leave)).Text()
 	})
 }
 

@@ -173,7 +173,11 @@ func TestClaim_saysExactlyThis(t *testing.T) {
 
 	h.orders.err = errors.New("store is slow")
 	d = h.claim(guard.Flow, "intent-2")
-	require.Contains(t, d.Flow.English, "Reference: intent-1", "without the store the intent's first characters stand in")
+	require.Equal(t, "Transaction already completed 0 minute(s) ago.", d.Flow.English, "no reference is better than a wrong one")
+	require.Equal(t, "✅ Transaction Already Completed\n\nThis transaction was already processed successfully "+
+		"0 minute(s) ago.\n\nType *offramp* to start a new transaction.", d.Chat.English)
+	require.Empty(t, d.Reference)
+	require.NotContains(t, fmt.Sprint(d.Flow, d.Chat), "intent-1")
 	require.NoError(t, guard.Decision{Verdict: guard.Claimed}.Fault())
 }
 
@@ -188,9 +192,13 @@ func TestCatalogue_hasTheSameTexts(t *testing.T) {
 	d := h.claim(guard.Flow, "intent-2")
 	h.guard.Completed(t.Context(), h.digest, "intent-1")
 	h.wait(time.Minute)
+	unnamed := h.claim(guard.Flow, "intent-2")
+	h.orders.set(guard.Found{Intent: "intent-1", Reference: "7K3M9QX2B", State: guard.Completed, At: h.now})
 	done := h.claim(guard.Flow, "intent-2")
-	require.Len(t, texts, 4)
-	for _, text := range []guard.Text{d.Flow, d.Chat, done.Flow, done.Chat} {
+	require.Len(t, texts, 6)
+	seen := map[string]bool{}
+	for _, text := range []guard.Text{d.Flow, d.Chat, done.Flow, done.Chat, unnamed.Flow, unnamed.Chat} {
+		seen[text.Key] = true
 		got := texts[text.Key]
 		for name, value := range text.Args {
 			got = strings.ReplaceAll(got, "{"+name+"}", value)
@@ -198,6 +206,7 @@ func TestCatalogue_hasTheSameTexts(t *testing.T) {
 		require.Equal(t, text.English, got, text.Key)
 		require.NotContains(t, got, "{")
 	}
+	require.Len(t, seen, len(texts))
 }
 
 func TestClaim_logsWithoutPersonalData(t *testing.T) {
@@ -330,9 +339,10 @@ func TestClaim_withoutRedisTheStoreDecides(t *testing.T) {
 			h.guard.Transferred(t.Context(), h.digest, "intent-1") // none of these fails or blocks for long
 			h.guard.Completed(t.Context(), h.digest, "intent-1")
 			h.guard.Failed(t.Context(), h.digest, "intent-1")
+			h.guard.Returned(t.Context(), h.digest, "intent-1")
 			h.guard.Renew(t.Context(), h.digest, "intent-1")
 			h.guard.Free(t.Context(), h.digest, "intent-1")
-			require.Equal(t, 5, strings.Count(h.log.String(), "guard was not told"))
+			require.Equal(t, 6, strings.Count(h.log.String(), "guard was not told"))
 
 			h.orders.err = errors.New("store is down")
 			_, err := h.guard.Claim(t.Context(), h.digest, guard.Flow, "intent-3", h.now)
@@ -417,7 +427,8 @@ func TestMove_onlyAlongTheAllowedEdges(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			before, owner := holds()
 			intent := rapid.SampledFrom([]string{"intent-1", "intent-1", "intent-2"}).Draw(rt, "intent")
-			switch rapid.IntRange(1, 4).Draw(rt, "step") {
+			step := rapid.IntRange(1, 5).Draw(rt, "step")
+			switch step {
 			case 1:
 				h.guard.Transferred(t.Context(), h.digest, intent)
 			case 2:
@@ -426,11 +437,15 @@ func TestMove_onlyAlongTheAllowedEdges(t *testing.T) {
 				h.guard.Failed(t.Context(), h.digest, intent)
 			case 4:
 				h.guard.Renew(t.Context(), h.digest, intent)
+			case 5:
+				h.guard.Returned(t.Context(), h.digest, intent)
 			}
 			after, now := holds()
 			switch {
 			case now != owner:
 				require.Equal(rt, "failed", before, "only a failed claim makes room for another intent")
+			case step == 5 && before == "completed" && intent == owner:
+				require.Equal(rt, "failed", after, "a returned sale frees what was completed, and nothing else does")
 			case after != before:
 				require.Greater(rt, rank[after], rank[before], "%s → %s", before, after)
 				require.Equal(rt, owner, intent)

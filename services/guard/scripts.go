@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"offrampbot/services/ids"
 )
 
 // claimScript claims a content for an intent, atomically over both keys (W1, W9). It is sent whole each time, so that a
@@ -42,11 +44,12 @@ if redis.call("GET", KEYS[2]) == ARGV[1] then redis.call("DEL", KEYS[2]) end
 redis.call("SET", KEYS[1], "processing|" .. ARGV[2] .. "|" .. ARGV[3], "PX", ARGV[4])
 return {"claimed", ""}`)
 
-// moveScript moves an intent's own claim on. States only go up in rank; somebody else's claim is never touched.
+// moveScript moves an intent's own claim on. States only go up in rank, but for the one edge that a returned sale adds;
+// somebody else's claim is never touched.
 //
 //	KEYS[1] transaction key · KEYS[2] pin key
 //	ARGV[1] intent · ARGV[2] new state · ARGV[3] now in milliseconds · ARGV[4] life in milliseconds · ARGV[5] "1": an
-//	absent claim is written again
+//	absent claim is written again · ARGV[6] a state that may be left although the new one is of equal rank, or ""
 //	returns "moved", "kept" (already there or past it), "other" (the content is claimed by another intent), "absent"
 var moveScript = redis.NewScript(`
 local rank = {processing = 1, transfer_completed = 2, completed = 3, failed = 3}
@@ -57,7 +60,8 @@ for i = 1, 2 do
 	if found then
 		local state, intent = string.match(found, "^([^|]*)|([^|]*)|")
 		if intent == ARGV[1] then
-			if not rank[state] or rank[state] >= rank[ARGV[2]] then return "kept" end
+			local leave = ARGV[6] ~= "" and state == ARGV[6] and rank[state] == rank[ARGV[2]]
+			if not leave and (not rank[state] or rank[state] >= rank[ARGV[2]]) then return "kept" end
 			redis.call("SET", KEYS[i], value, "PX", ARGV[4])
 			return "moved"
 		end
@@ -106,8 +110,11 @@ for i = 1, 2 do
 end
 return freed`)
 
-// keys returns the transaction key and the pin key of a digest.
+// keys returns the transaction key and the pin key of a digest within the guard's installation.
 func (g *Guard) keys(digest string) []string {
+	if g.cfg.Installation != "" {
+		digest = ids.Digest([]byte(g.cfg.Installation), "guard", digest)
+	}
 	return []string{g.cfg.Prefix + "offramp:transaction:" + digest, g.cfg.Prefix + "offramp:pin:" + digest}
 }
 

@@ -45,7 +45,7 @@ return 0`)
 
 // Config tunes a Locker.
 type Config struct {
-	// Prefix of every key. Empty: "offramp:lock:".
+	// Prefix of every key; with the installation id in it, databases that share a Redis do not meet. Empty: "offramp:lock:".
 	Prefix string
 	// Life of a lock without renewal; renewal comes at a third of it. Zero: 15 s.
 	Life time.Duration

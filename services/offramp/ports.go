@@ -27,6 +27,7 @@ type DuplicateGuard interface {
 	Transferred(ctx context.Context, content, intent string)
 	Completed(ctx context.Context, content, intent string)
 	Failed(ctx context.Context, content, intent string)
+	Returned(ctx context.Context, content, intent string)
 }
 
 // Watcher is told about committed steps and alerts, for metrics and logs. It must not block.
@@ -57,6 +58,7 @@ type noGuard struct{}
 func (noGuard) Transferred(context.Context, string, string) {}
 func (noGuard) Completed(context.Context, string, string)   {}
 func (noGuard) Failed(context.Context, string, string)      {}
+func (noGuard) Returned(context.Context, string, string)    {}
 
 // Cover is what a user has of an asset, for replies.
 type Cover struct {

@@ -151,6 +151,8 @@ func (s *Service) after(ctx context.Context, u *unit) {
 			s.guard.Completed(ctx, o.Content, o.ID)
 		case o.State == Failed, o.State == Cancelled:
 			s.guard.Failed(ctx, o.Content, o.ID)
+		case o.State == Returned:
+			s.guard.Returned(ctx, o.Content, o.ID)
 		}
 	}
 }

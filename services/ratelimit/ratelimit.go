@@ -42,7 +42,8 @@ type Deps struct {
 
 // Config tunes a Limiter.
 type Config struct {
-	// Prefix of every key, behind the library's own "rate:". Empty: "offramp:rate:".
+	// Prefix of every key, behind the library's own "rate:"; with the installation id in it, databases that share a Redis
+	// do not meet. Empty: "offramp:rate:".
 	Prefix string
 	// LocalKeys bounds the memory of the local counters. Zero: 10,000.
 	LocalKeys int

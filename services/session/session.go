@@ -18,7 +18,7 @@ const Life = 30 * time.Minute
 
 // Config tunes a Store.
 type Config struct {
-	// Prefix of every key. Empty: "offramp:session:".
+	// Prefix of every key; with the installation id in it, databases that share a Redis do not meet. Empty: "offramp:session:".
 	Prefix string
 }
 
