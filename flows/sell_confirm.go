@@ -35,7 +35,7 @@ func (v *visit) confirm(ctx context.Context, r Request) (Answer, error) {
 		return a, err
 	}
 	pin, _ := r.Field("pin")
-	if err := v.d.PINs.CheckPIN(ctx, v.user.ID, user.TypedPIN(pin), "flow"); err != nil {
+	if err := v.d.PINs.CheckPIN(ctx, v.s.User, user.TypedPIN(pin), "flow"); err != nil {
 		v.d.Guard.Free(ctx, q.Content, q.ID)
 		return v.pinRefused(ctx, q, err)
 	}
@@ -44,7 +44,7 @@ func (v *visit) confirm(ctx context.Context, r Request) (Answer, error) {
 			return a, err
 		}
 	}
-	o, err := v.d.Orders.Place(ctx, offramp.Placing{Intent: q.ID, User: v.user.ID, Delivery: "flow:" + v.s.ID})
+	o, err := v.d.Orders.Place(ctx, offramp.Placing{Intent: q.ID, User: v.s.User, Delivery: "flow:" + v.s.ID})
 	if err != nil {
 		return v.notPlaced(ctx, q, err)
 	}
@@ -82,6 +82,9 @@ func (v *visit) blocked(ctx context.Context, q *quote.Quote, d guard.Decision) (
 		v.s.Values["ask_second"] = "yes"
 		return v.pinScreen(ctx, q, &problem{text: text})
 	}
+	if d.Intent != q.ID {
+		v.s.Values[blockedBy] = d.Intent // a copy of this confirmation asks it how things stand
+	}
 	return v.refused(text, d.Reference, "duplicate"), nil
 }
 
@@ -106,7 +109,7 @@ func (v *visit) pinRefused(ctx context.Context, q *quote.Quote, err error) (Answ
 
 // coolDown lets a person whose number or identity changed sell again, once the PIN is given and the wait is over.
 func (v *visit) coolDown(ctx context.Context, q *quote.Quote) (a Answer, refused bool, err error) {
-	wait, err := v.d.PINs.Reauthenticated(ctx, v.user.ID)
+	wait, err := v.d.PINs.Reauthenticated(ctx, v.s.User)
 	if err == nil && wait <= 0 {
 		return Answer{}, false, nil
 	}
@@ -154,7 +157,7 @@ func (v *visit) remember(ctx context.Context, q *quote.Quote) error {
 		return err
 	}
 	return v.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		_, err := v.d.Beneficiaries.Save(tx, v.user.ID, user.Account{
+		_, err := v.d.Beneficiaries.Save(tx, v.s.User, user.Account{
 			Fiat: q.Fiat, BankCode: q.Beneficiary.BankCode, BankName: q.Beneficiary.BankName,
 			Number: payout.AccountNumber(number), Name: q.Beneficiary.Name,
 		})

@@ -19,7 +19,7 @@ import (
 // network and until when.
 func (v *visit) placed(ctx context.Context, q *quote.Quote, o *offramp.Order) (Answer, error) {
 	args := v.numbers(q)
-	args["reference"] = o.Reference
+	args["reference"], args["address"] = o.Reference, v.user.Address
 	how := "started"
 	switch o.State {
 	case offramp.Waiting, offramp.Deposit:
@@ -84,16 +84,15 @@ func (v *visit) refused(text, reference, what string) Answer {
 
 // duplicate is the refusal of a copy of the same confirmation.
 func (v *visit) duplicate(ctx context.Context) (Answer, error) {
-	q, err := v.d.Orders.Quote(ctx, v.user.ID, v.s.Intent)
+	q, err := v.d.Orders.Quote(ctx, v.s.User, v.s.Intent)
 	if err != nil {
 		return Answer{}, err
 	}
-	v.d.Log.WarnContext(ctx, "[OFFRAMP] Duplicate transaction attempt detected", "user", v.user.ID, "order_id", q.ID, "channel", string(guard.Flow))
+	v.d.Log.WarnContext(ctx, "[OFFRAMP] Duplicate transaction attempt detected", "user", v.s.User, "order_id", q.ID, "channel", string(guard.Flow))
 	v.d.Blocks.DuplicateBlocked(string(guard.Flow))
 	v.trail(ctx, q.ID, q.ID, string(q.State))
-	text := v.text("guard.flow.in_progress", nil)
 	if q.State != quote.Taken {
-		return v.refused(text, "", "duplicate"), nil
+		return v.unplaced(ctx)
 	}
 	o, err := v.d.Orders.Order(ctx, q.Order)
 	if err != nil {
@@ -102,12 +101,62 @@ func (v *visit) duplicate(ctx context.Context) (Answer, error) {
 	switch {
 	case o.State == offramp.Success && o.EndedAt != nil:
 		minutes := strconv.Itoa(max(0, int(v.now.Sub(*o.EndedAt)/time.Minute)))
-		text = v.text("guard.flow.completed", map[string]string{"minutes": minutes, "reference": o.Reference})
+		text := v.text("guard.flow.completed", map[string]string{"minutes": minutes, "reference": o.Reference})
 		return v.refused(text, o.Reference, "completed"), nil
 	case o.State == offramp.Unclear, o.State == offramp.Review:
 		return v.checking(o), nil
+	case isOver(o.State):
+		what := "ended"
+		if o.State == offramp.Overdue {
+			what = "overdue"
+		}
+		return v.refused(v.text("flow.ended."+string(o.State), nil), o.Reference, what), nil
 	}
-	return v.refused(text, o.Reference, "duplicate"), nil
+	return v.inProgress(o.Reference), nil
+}
+
+// isOver reports whether nothing goes on any more: the sale has ended without a payment that stands, or waits for its
+// person to renew or cancel it.
+func isOver(s offramp.State) bool {
+	return s == offramp.Failed || s == offramp.Returned || s == offramp.Cancelled || s == offramp.Overdue
+}
+
+func (v *visit) inProgress(reference string) Answer {
+	return v.refused(v.text("guard.flow.in_progress", nil), reference, "duplicate")
+}
+
+// blockedBy is the value of a session that names the quote in whose favour its own was refused.
+const blockedBy = "blocked_by"
+
+// unplaced answers the copy of a confirmation that has no order. It is in progress while the session is open, because
+// another copy works then, and while the sale that holds its claim goes on; else it was refused, and nothing goes on.
+func (v *visit) unplaced(ctx context.Context) (Answer, error) {
+	if v.s.State == SessionOpen {
+		return v.inProgress(""), nil
+	}
+	if other := v.s.Values[blockedBy]; other != "" {
+		goesOn, err := v.goesOn(ctx, other)
+		if err != nil || goesOn {
+			return v.inProgress(""), err
+		}
+	}
+	return v.refused(v.text("flow.ended.refused", nil), "", "unplaced"), nil
+}
+
+// goesOn reports whether the sale of a quote is being placed, or placed and not over.
+func (v *visit) goesOn(ctx context.Context, intent string) (bool, error) {
+	q, err := v.d.Orders.Quote(ctx, v.s.User, intent)
+	if err != nil {
+		return false, err
+	}
+	if q.State != quote.Taken {
+		return q.State == quote.Open && !v.isOver(q), nil
+	}
+	o, err := v.d.Orders.Order(ctx, q.Order)
+	if err != nil {
+		return false, err
+	}
+	return !o.State.Final() && !isOver(o.State), nil
 }
 
 // trailTries is how often a refusal is written when other copies write theirs.
@@ -120,7 +169,7 @@ func (v *visit) trail(ctx context.Context, intent, other, state string) {
 	for range trailTries {
 		err = v.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 			return audit.Append(tx, audit.Entry{
-				Stream: user.Stream(v.user.ID), At: v.now, Actor: user.Stream(v.user.ID), Action: audit.DuplicateBlocked, Why: "the same sale again",
+				Stream: user.Stream(v.s.User), At: v.now, Actor: user.Stream(v.s.User), Action: audit.DuplicateBlocked, Why: "the same sale again",
 				Data: map[string]string{"intent": intent, "blocked_by": other, "state": state, "channel": string(guard.Flow)},
 			})
 		})
