@@ -28,6 +28,7 @@ func (b *builder) close() {
 		o.AcceptedAt = &at
 		if a := o.attempt(b.e.Attempt); a != nil {
 			a.State, a.ProviderID = WithProvider, b.e.ProviderID
+			b.findable(a.ProviderID)
 		}
 	case OutcomeUnknown:
 		b.mark(operation.Called, false)
@@ -69,9 +70,18 @@ func (b *builder) learn(state AttemptState) {
 	a.State, a.Fee, a.Reason = state, b.e.Fee, b.e.Reason
 	if b.e.ProviderID != "" {
 		a.ProviderID = b.e.ProviderID
+		b.findable(a.ProviderID)
 	}
 	if b.e.SessionID != "" {
 		a.SessionID = b.e.SessionID
+		b.findable(a.SessionID)
+	}
+}
+
+// findable lets admins find the order by an id that the provider gave it (DESIGN §12).
+func (b *builder) findable(id string) {
+	if id != "" {
+		b.References = append(b.References, id)
 	}
 }
 

@@ -1,14 +1,17 @@
 package offramp_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"offrampbot/services/deposit"
+	"offrampbot/services/ids"
 	"offrampbot/services/offramp"
 	"offrampbot/services/payout"
+	"offrampbot/services/store"
 	"offrampbot/services/user"
 )
 
@@ -155,4 +158,20 @@ func TestRule8_freezeEndsWithTheDebt(t *testing.T) {
 			require.Equal(t, &user.Freeze{Since: w.user().Frozen.Since, Why: also}, w.user().Frozen)
 		})
 	}
+}
+
+// Admins find an order by every id that the provider gave it.
+func TestPayout_isFoundByTheProvidersIDs(t *testing.T) {
+	t.Parallel()
+	scenario(t, "paid", func(t *testing.T, w *world) {
+		o := w.sold()
+		require.Equal(t, offramp.Success, o.State)
+		var found []*store.Link
+		require.NoError(t, w.engine.View(t.Context(), func(_ context.Context, r store.Reader) (err error) {
+			found, err = store.Related(r, ids.NormalID(o.Attempts[0].SessionID))
+			return err
+		}))
+		require.Len(t, found, 1)
+		require.Equal(t, o.ID, found[0].Target)
+	})
 }
