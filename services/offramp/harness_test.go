@@ -360,14 +360,18 @@ type venue struct {
 	did     map[string]exchange.Result
 	execute func(o exchange.Order) (effect bool, reply exchange.Result)
 	during  func()
+	rate    money.Rate
+	err     error
 }
 
-func newVenue() *venue { return &venue{did: map[string]exchange.Result{}} }
+func newVenue() *venue {
+	return &venue{did: map[string]exchange.Result{}, rate: money.Rate{Num: 150_000, Den: 1_000_000}}
+}
 
 func (v *venue) Name() string            { return "desk" }
 func (v *venue) SameReferenceSafe() bool { return true }
 func (v *venue) Price(context.Context, string, string, string) (exchange.Price, error) {
-	return exchange.Price{Rate: money.Rate{Num: 150_000, Den: 1_000_000}}, nil
+	return exchange.Price{Rate: v.rate}, v.err
 }
 
 func (v *venue) Execute(_ context.Context, o exchange.Order) exchange.Result {

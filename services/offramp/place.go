@@ -66,11 +66,18 @@ func (s *Service) Offer(ctx context.Context, ask Ask) (*quote.Quote, error) {
 		if err := q.Price(price.Rate, set.Fee(fiat)); err != nil {
 			return fault.New("amount_below_minimum", err)
 		}
-		_, err = tx.Ensure(store.Quotes, q)
-		return err
+		isNew, err := tx.Ensure(store.Quotes, q)
+		if err != nil || isNew {
+			return err
+		}
+		q = &quote.Quote{} // what was frozen first is the quote, whatever the price is now
+		return tx.Get(store.Quotes, ask.Intent, q)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if q.User != ask.User {
+		return nil, fault.New("quote_expired", nil)
 	}
 	return q, nil
 }
