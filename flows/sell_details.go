@@ -48,6 +48,7 @@ func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
 	data := map[string]any{
 		"limits_text": short(v.room(s, tokens), maxCaption), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
 		"asset": chosen(tokens, known), "sell_amount": known["amount"], "beneficiaries": saved, "has_beneficiaries": len(saved) > 1,
+		"needs_account": len(saved) == 1, // there is only the choice of a new one
 		"beneficiary": payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
 	}
 	return Answer{Screen: Details, Data: errorsOf(data, p, detailFields...), entry: true, passing: p != nil}, nil
