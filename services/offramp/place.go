@@ -187,28 +187,33 @@ func (s *Service) start(u *unit, q *quote.Quote, p Placing, n int) (*Order, erro
 	return u.orders[o.ID], nil
 }
 
-// Cancel ends an unfunded order for its user; fault codes order_unknown and cannot_cancel.
+// Cancel ends an unfunded order for its user; fault codes order_unknown and cannot_cancel. A refusal is in the trail.
 func (s *Service) Cancel(ctx context.Context, userID, orderID, delivery string) (*Order, error) {
 	var o *Order
+	var refusal error
 	err := s.ofUser(ctx, userID, func(u *unit) error {
+		refusal = nil
 		before, err := u.order(orderID)
 		if err != nil {
 			return err
 		}
-		err = u.raise(before, Occurrence{
-			On: UserCancelled, ID: delivery, Key: "user", By: ByUser, Who: "user:" + userID, At: u.now,
-		})
+		e := Occurrence{On: UserCancelled, ID: delivery, Key: "user", By: ByUser, Who: "user:" + userID, At: u.now}
+		err = u.raise(before, e)
 		o = u.orders[orderID]
-		if errors.Is(err, ErrApplied) {
-			return nil
+		if !refused(err) {
+			return err
 		}
-		if fault.Is(err, "event_refused") {
-			return fault.New("cannot_cancel", err).With("state", string(o.State))
+		u.refusal(before, e, err)
+		if !errors.Is(err, ErrApplied) {
+			refusal = fault.New("cannot_cancel", err).With("state", string(o.State))
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if refusal != nil {
+		return nil, refusal
 	}
 	return o, nil
 }

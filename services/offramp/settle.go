@@ -125,9 +125,11 @@ func (b *builder) settle() {
 		o.EndedAt = &e.At
 	}
 	b.timers()
-	o.History = append(o.History, Fact{
-		Event: e.On, Key: e.key(), EventID: e.ID, From: b.before.State, To: o.State, Phase: o.Phase, By: e.By, At: e.At,
-	})
+	if changes := o.State != b.before.State || o.Phase != b.before.Phase; changes || len(o.History) < mostFacts {
+		o.History = append(o.History, Fact{
+			Event: e.On, Key: e.key(), EventID: e.ID, From: b.before.State, To: o.State, Phase: o.Phase, By: e.By, At: e.At,
+		})
+	}
 	b.Postings = b.steps.Postings
 	o.Tail = ledger.Seal("order:"+o.ID, o.Tail, b.Postings)
 	who := e.Who
@@ -140,6 +142,10 @@ func (b *builder) settle() {
 		Data: map[string]string{"event_id": e.ID, "key": e.key(), "attempt": strconv.Itoa(e.Attempt), "reason": e.Reason},
 	})
 }
+
+// mostFacts is how long a history grows by facts that left the order where it was: anybody can send dust to an address.
+// The trail has them all.
+const mostFacts = 100
 
 // label is a state with its phase, for the trail.
 func label(o *Order) string {

@@ -3,6 +3,7 @@ package offramp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"offrampbot/services/store"
@@ -11,23 +12,33 @@ import (
 // timerRetry is when a timer whose event may not happen yet is tried again.
 const timerRetry = 30 * time.Second
 
+// mostTimers is how many due orders one step looks at.
+const mostTimers = 16
+
 // SweepTimers raises the event of one order whose due time has passed. It is a worker's step: worked says whether there
-// was one. A restart needs no special path, because due times are in the documents.
+// was one. An order whose event cannot be raised is passed over, so that it never holds the others up; its error is
+// returned as well. A restart needs no special path, because due times are in the documents.
 func (s *Service) SweepTimers(ctx context.Context) (worked bool, err error) {
-	now := s.now()
-	var o *Order
+	var due []*Order
+	until := s.now().Add(time.Millisecond)
 	err = s.engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
-		o, err = store.First[Order](r, store.Query{Collection: store.Orders, Index: "due", Until: now.Add(time.Millisecond)})
+		due, err = store.All[Order](r, store.Query{Collection: store.Orders, Index: "due", Until: until, Limit: mostTimers})
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+	var problems []error
+	for _, o := range due {
+		if err := s.elapse(ctx, o.ID, *o.Due); err != nil {
+			problems = append(problems, fmt.Errorf("raise timer of order %s: %w", o.ID, err))
+			continue
+		}
+		return true, errors.Join(problems...)
 	}
-	if err != nil {
-		return false, err
-	}
-	due := *o.Due
-	return true, s.ofOrder(ctx, o.ID, func(u *unit, o *Order) error {
+	return false, errors.Join(append(problems, err)...)
+}
+
+// elapse raises the event of an order's timer, if it is still the same one.
+func (s *Service) elapse(ctx context.Context, id string, due time.Time) error {
+	return s.ofOrder(ctx, id, func(u *unit, o *Order) error {
 		if o.Due == nil || !o.Due.Equal(due) {
 			return nil
 		}

@@ -260,6 +260,11 @@ func (u *unit) reevaluate(asset string, e Occurrence) error {
 	if o.State != Waiting && o.State != Deposit {
 		return nil
 	}
+	if o.Due != nil && !u.now.Before(*o.Due) { // its window is over, whoever notices first: what comes now is late
+		err := u.raise(o, Occurrence{On: o.DueFor, ID: "timer:" + o.ID, By: ByTimer, At: u.now, Due: o.Due})
+		u.told = false
+		return err
+	}
 	u.reviewing = true
 	err = u.raise(o, e)
 	u.reviewing = false
