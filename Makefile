@@ -8,7 +8,7 @@ GOLANGCI ?= github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 export TAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test check lint bench torture generate verify-generated verify-fmt verify-tidy verify-imports \
+.PHONY: help demo build test check lint generate verify-generated verify-fmt verify-tidy verify-imports \
 	verify-fuzz verify-vulnerabilities services services-stop image clean
 
 help: ## List the targets
@@ -28,14 +28,6 @@ check: ## Format, modules, vet, lint, imports, generated files, fuzz smoke, vuln
 
 lint: ## Install golangci-lint (minutes, once) and run it
 	@$$(scripts/tool $(GOLANGCI)) run ./...
-
-bench: ## Measure against a baseline in the same run: one line per row of the speed table
-	@scripts/services start 2>/dev/null && eval "$$(scripts/services env)" && \
-		$(GO) run -tags '$(TAGS)' ./cmd/offrampbot load --bench $(ARGS)
-
-torture: ## Crash at every point, kill -9, random seeds: prints points, kills, seeds, violations
-	@scripts/services start 2>/dev/null && eval "$$(scripts/services env)" && \
-		$(GO) test -tags '$(TAGS),crashpoints' -count=1 -timeout 60m -run '^TestTorture' -v ./cmd/offrampbot $(ARGS)
 
 generate: ## Write generated docs and golden files again
 	$(GO) test -tags '$(TAGS)' -count=1 $$(grep -rlE --include=*_test.go 'testkit\.(Golden|Updating)|flag\.Bool\("update"' . \
