@@ -75,36 +75,59 @@ const (
 type visit struct {
 	*Sell
 	sayer
-	s      *Session
-	user   *user.User
-	fiat   assets.Fiat
-	now    time.Time
-	typed  Request // what was submitted; for the net below the log, see say
-	survey *survey // see look
+	s     *Session
+	fiat  assets.Fiat
+	now   time.Time
+	typed Request // what was submitted; for the net below the log, see say
+
+	user   *user.User // nil on a screen that only shows an offer, see glance
+	survey *survey    // see look
 }
 
-// enter loads the person and what depends on the country.
-func (f *Sell) enter(ctx context.Context, s *Session) (*visit, error) {
-	v := &visit{Sell: f, s: s, now: f.d.Now().UTC().Truncate(time.Millisecond)}
-	err := f.d.Engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
-		v.user, err = user.Load(r, s.User)
-		return err
-	})
-	if fault.Is(err, "user_unknown") {
-		return nil, ErrTokenGone
-	}
-	if err != nil {
-		return nil, err
-	}
-	v.sayer = sayer{f.d.Texts, v.user.Language}
-	var ok bool
-	if v.fiat, ok = f.d.Registry.FiatOf(v.user.Country); !ok {
-		v.fiat = f.d.Registry.Fiats()[0]
-	}
+// visit begins the answer to a request: language and currency are those of the person, or those that the session noted
+// when the person filled the first screen.
+func (f *Sell) visit(s *Session) *visit {
 	if s.Values == nil {
 		s.Values = map[string]string{}
 	}
-	return v, nil
+	v := &visit{Sell: f, s: s, now: f.d.Now().UTC().Truncate(time.Millisecond)}
+	v.is(s.Values["country"], s.Values["language"])
+	return v
+}
+
+// is fixes the currency and the language.
+func (v *visit) is(country, language string) {
+	v.sayer = sayer{v.d.Texts, language}
+	var ok bool
+	if v.fiat, ok = v.d.Registry.FiatOf(country); !ok {
+		v.fiat = v.d.Registry.Fiats()[0]
+	}
+}
+
+// meet loads the person.
+func (v *visit) meet(r store.Reader) (err error) {
+	v.user, err = user.Load(r, v.s.User)
+	if fault.Is(err, "user_unknown") {
+		return ErrTokenGone
+	}
+	if err == nil {
+		v.is(v.user.Country, v.user.Language)
+	}
+	return err
+}
+
+// enter is a visit of somebody who is loaded.
+func (f *Sell) enter(ctx context.Context, s *Session) (*visit, error) {
+	v := f.visit(s)
+	return v, f.d.Engine.View(ctx, func(_ context.Context, r store.Reader) error { return v.meet(r) })
+}
+
+// glance is a visit that only shows an offer: it spares loading the person.
+func (f *Sell) glance(ctx context.Context, s *Session) (*visit, error) {
+	if s.Values["country"] == "" {
+		return f.enter(ctx, s)
+	}
+	return f.visit(s), nil
 }
 
 // Acts is true for the confirmation: it counts a PIN and places an order.
@@ -112,35 +135,38 @@ func (f *Sell) Acts(r Request) bool { return r.Action == ActionExchange && r.Scr
 
 // Init shows the first screen; that of a renewal is filled with the sale that is renewed.
 func (f *Sell) Init(ctx context.Context, s *Session) (Answer, error) {
-	v, err := f.enter(ctx, s)
-	if err != nil {
-		return Answer{}, err
-	}
-	return v.details(ctx, nil)
+	return f.visit(s).details(ctx, nil)
 }
 
 // Back shows a screen again that the person went back to: the one before the screen that was left.
 func (f *Sell) Back(ctx context.Context, s *Session, r Request) (Answer, error) {
-	v, err := f.enter(ctx, s)
+	if r.Screen != CryptoReview || s.Intent == "" {
+		return f.visit(s).details(ctx, nil)
+	}
+	v, err := f.glance(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}
-	if r.Screen == CryptoReview && s.Intent != "" {
-		return v.offer(ctx, nil)
-	}
-	return v.details(ctx, nil)
+	return v.offer(ctx, nil)
 }
 
 // Submit handles a footer.
 func (f *Sell) Submit(ctx context.Context, s *Session, r Request) (Answer, error) {
-	v, err := f.enter(ctx, s)
+	enter := f.enter
+	switch {
+	case r.Screen == Details: // the entry, which is shown without being noted
+		v := f.visit(s)
+		v.typed = r
+		return v.takeDetails(ctx, r)
+	case r.Screen != CryptoReview || !s.HasShown(CryptoReview):
+		enter = f.glance
+	}
+	v, err := enter(ctx, s)
 	if err != nil {
 		return Answer{}, err
 	}
 	v.typed = r
 	switch {
-	case r.Screen == Details: // the entry, which is shown without being noted
-		return v.takeDetails(ctx, r)
 	case !s.HasShown(r.Screen): // a person cannot be there: show where the session is
 		return v.again(ctx)
 	case r.Screen == FiatReview:
@@ -161,7 +187,7 @@ func (f *Sell) Repeat(ctx context.Context, s *Session, r Request) (Answer, bool,
 	if s.State == SessionOpen && s.Working == "" { // the copy of a wrong PIN gets its own answer again
 		return Answer{}, false, nil
 	}
-	v, err := f.enter(ctx, s)
+	v, err := f.glance(ctx, s)
 	if err != nil {
 		return Answer{}, false, err
 	}
@@ -185,7 +211,7 @@ func (v *visit) again(ctx context.Context) (Answer, error) {
 func (v *visit) say(err error, field string) *problem {
 	f := fault.As(err)
 	if f.Kind == fault.Internal {
-		v.d.Log.Error("sell form failed", "code", f.Code, "error", v.typed.Scrub(err.Error()), "user", v.user.ID)
+		v.d.Log.Error("sell form failed", "code", f.Code, "error", v.typed.Scrub(err.Error()), "user", v.s.User)
 	}
 	return v.fault(f, field, v.faultArgs(f))
 }

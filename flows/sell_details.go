@@ -28,11 +28,11 @@ var detailFields = []string{"asset", "sell_amount", "beneficiary", "bank", "acco
 
 // details is the first screen, filled with what is known: what was said in the chat, or typed before.
 func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
-	known, err := v.prefilled(ctx)
+	s, err := v.look(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	s, err := v.look(ctx)
+	known, err := v.prefilled(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -61,7 +61,7 @@ func (v *visit) prefilled(ctx context.Context) (map[string]string, error) {
 		return known, nil
 	}
 	o, err := v.d.Orders.Order(ctx, known["renews"])
-	if err != nil || o.User != v.user.ID {
+	if err != nil || o.User != v.s.User {
 		return known, ignoreUnknown(err)
 	}
 	return map[string]string{
@@ -126,6 +126,9 @@ func payTo(saved []Option, wanted string) string {
 
 // takeDetails reads the first screen and makes the quote: from here on its id is the sale (D1).
 func (v *visit) takeDetails(ctx context.Context, r Request) (Answer, error) {
+	if _, err := v.look(ctx); err != nil {
+		return Answer{}, err
+	}
 	v.keep(r)
 	if bar := v.barred(); bar != nil {
 		return v.refusal(v.say(bar, "").text), nil
@@ -160,6 +163,7 @@ func (v *visit) keep(r Request) {
 		v.s.Values[name] = typed
 	}
 	delete(v.s.Values, "ask_second")
+	v.s.Values["country"], v.s.Values["language"] = v.user.Country, v.user.Language
 }
 
 // ask turns what was typed into what is offered, or says what is wrong.
@@ -182,9 +186,9 @@ func (v *visit) ask(ctx context.Context, r Request) (*offramp.Ask, *problem, err
 		return nil, p, err
 	}
 	ask := &offramp.Ask{
-		User: v.user.ID, Asset: token.Asset, Chain: token.Chain, Amount: amount, Fiat: v.fiat.Code, Beneficiary: b,
+		User: v.s.User, Asset: token.Asset, Chain: token.Chain, Amount: amount, Fiat: v.fiat.Code, Beneficiary: b,
 		Content: guard.Key(v.d.LookupKey, guard.Content{
-			User: v.user.ID, Amount: amount, Bank: b.BankCode, Account: string(account), Asset: token.Asset, Chain: token.Chain,
+			User: v.s.User, Amount: amount, Bank: b.BankCode, Account: string(account), Asset: token.Asset, Chain: token.Chain,
 		}),
 	}
 	if ask.Beneficiary.Sealed, err = v.sealed(ask, account); err != nil {

@@ -38,7 +38,7 @@ func (v *visit) payee(ctx context.Context, r Request) (quote.Beneficiary, payout
 		return quote.Beneficiary{}, "", v.say(err, "account_number"), nil
 	}
 	b := quote.Beneficiary{
-		ID: v.d.Beneficiaries.ID(v.user.ID, bank.Code, account), BankCode: bank.Code, BankName: foreign(bank.Name, maxName),
+		ID: v.d.Beneficiaries.ID(v.s.User, bank.Code, account), BankCode: bank.Code, BankName: foreign(bank.Name, maxName),
 		Last4: account.Last4(), Name: name, Digest: v.d.Beneficiaries.Digest(bank.Code, account),
 	}
 	b.Since, err = v.since(ctx, b.ID)
@@ -81,7 +81,7 @@ func (v *visit) digits() string {
 func (v *visit) since(ctx context.Context, id string) (at time.Time, err error) {
 	err = v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) error {
 		at = time.Time{}
-		b, err := v.d.Beneficiaries.Get(r, v.user.ID, id)
+		b, err := v.d.Beneficiaries.Get(r, v.s.User, id)
 		if err == nil {
 			at = b.CreatedAt
 		}
@@ -117,7 +117,7 @@ func (v *visit) noBanks() *problem {
 func (v *visit) savedPayee(ctx context.Context, id string) (quote.Beneficiary, payout.AccountNumber, *problem, error) {
 	var b *user.Beneficiary
 	err := v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
-		b, err = v.d.Beneficiaries.Get(r, v.user.ID, id)
+		b, err = v.d.Beneficiaries.Get(r, v.s.User, id)
 		return err
 	})
 	if fault.Is(err, "beneficiary_unknown") || err == nil && b.Fiat != v.fiat.Code {

@@ -11,7 +11,7 @@ import (
 
 // quoted reads the session's quote; gone says that there is none any more.
 func (v *visit) quoted(ctx context.Context) (q *quote.Quote, gone bool, err error) {
-	q, err = v.d.Orders.Quote(ctx, v.user.ID, v.s.Intent)
+	q, err = v.d.Orders.Quote(ctx, v.s.User, v.s.Intent)
 	if fault.Is(err, "quote_expired") {
 		return nil, true, nil
 	}
@@ -41,7 +41,7 @@ func (v *visit) numbers(q *quote.Quote) map[string]string {
 		"amount": money.FormatMicro(q.Amount) + " " + q.Asset, "asset": q.Asset, "chain": chain, "net": v.cash(q.Net),
 		"fee": v.cash(q.Fee), "gross": v.cash(q.Gross), "rate": "1 " + q.Asset + " = " + q.Rate.Price(v.fiat.Exponent, v.fiat.Symbol),
 		"name": foreign(q.Beneficiary.Name, maxName), "bank": foreign(q.Beneficiary.BankName, maxName),
-		"account": "•••• " + q.Beneficiary.Last4, "address": v.user.Address, "until": v.clock(q.ExpiresAt),
+		"account": "•••• " + q.Beneficiary.Last4, "until": v.clock(q.ExpiresAt),
 	}
 }
 
@@ -82,7 +82,7 @@ func (v *visit) renewed(ctx context.Context, old *quote.Quote) (*quote.Quote, *p
 	if err != nil || p != nil {
 		return old, p, err
 	}
-	q, err := v.d.Orders.Quote(ctx, v.user.ID, v.s.Intent)
+	q, err := v.d.Orders.Quote(ctx, v.s.User, v.s.Intent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func (v *visit) pinScreen(ctx context.Context, q *quote.Quote, p *problem) (Answ
 // cover says how an amount is funded now: from the balance, by what is on its way in, or by what is still to be sent. It
 // adds the amounts to args.
 func (v *visit) cover(ctx context.Context, asset string, amount money.Micro, args map[string]string) (how string, err error) {
-	c, err := v.d.Orders.Cover(ctx, v.user.ID, asset)
+	c, err := v.d.Orders.Cover(ctx, v.s.User, asset)
 	if err != nil {
 		return "", err
 	}

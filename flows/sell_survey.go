@@ -3,6 +3,7 @@ package flows
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ type survey struct {
 	saved     []*user.Beneficiary
 }
 
-// look reads the survey, once per request.
+// look reads the survey and the person, once per request.
 func (v *visit) look(ctx context.Context) (*survey, error) {
 	if v.survey != nil {
 		return v.survey, nil
@@ -38,20 +39,23 @@ func (v *visit) look(ctx context.Context) (*survey, error) {
 	var out survey
 	err := v.d.Engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
 		out = survey{available: map[string]money.Micro{}}
+		if err := v.meet(r); err != nil {
+			return err
+		}
 		if out.set, err = setting.Load(r); err != nil {
 			return err
 		}
-		if out.limits, err = limits.Load(r, v.user.ID); err != nil {
+		if out.limits, err = limits.Load(r, v.s.User); err != nil {
 			return err
 		}
-		for _, a := range v.d.Registry.Assets() {
-			account, err := ledger.Load(r, v.user.ID, a.ID)
-			if err != nil {
-				return err
-			}
-			out.available[a.ID] = account.Available
+		accounts, err := store.All[ledger.Account](r, store.Query{Collection: store.Accounts, Index: "user", Equal: []any{v.s.User}})
+		if err != nil {
+			return fmt.Errorf("read accounts: %w", err)
 		}
-		saved, err := v.d.Beneficiaries.List(r, v.user.ID, maxSaved)
+		for _, a := range accounts {
+			out.available[a.Asset] = a.Available
+		}
+		saved, err := v.d.Beneficiaries.List(r, v.s.User, maxSaved)
 		out.saved = slices.DeleteFunc(saved, func(b *user.Beneficiary) bool { return b.Fiat != v.fiat.Code })
 		return err
 	})
