@@ -167,8 +167,20 @@ func (s *Service) wait(ctx context.Context, op *operation.Operation, lease opera
 }
 
 // Park closes an operation that could not be carried out and raises OperationParked in the same transaction, so that
-// nothing that holds money waits on a parked record (rule 9).
+// nothing that holds money waits on a parked record (rule 9). A look-up is not closed: it is made again on the schedule,
+// like one that got no answer, and a person is told.
 func (s *Service) Park(ctx context.Context, op *operation.Operation, lease operation.Lease, reason string) error {
+	if op.Kind == operation.LookUp {
+		return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
+			held, err := operation.Hold(u.tx, op.ID, lease, u.now)
+			if err != nil {
+				return err
+			}
+			u.alert("look-up fails", op.ID, reason)
+			u.plan(o, held, false)
+			return nil
+		})
+	}
 	if op.Kind != operation.StartExchange && op.Kind != operation.Payout {
 		return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 			held, err := operation.Hold(tx, op.ID, lease, s.now())

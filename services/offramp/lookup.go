@@ -262,9 +262,9 @@ func (u *unit) askAbout(o *Order, target *operation.Operation) error {
 		return err
 	}
 	if open != nil {
-		if open.Due.After(u.now) {
+		if open.Due.After(u.now) || open.Tries > 0 {
 			c := *open
-			c.Due = &u.now
+			c.Due, c.Tries = &u.now, 0
 			u.ops[c.ID], u.changed[c.ID] = &c, true
 		}
 		return nil

@@ -93,13 +93,36 @@ func TestRule9_parking(t *testing.T) {
 		require.Equal(t, offramp.Success, w.order(o.ID).State)
 		require.ErrorIs(t, w.svc.OnPark(t.Context(), again, "gave up"), operation.ErrLeaseLost)
 	})
-	scenario(t, "a look-up that is parked leaves the order where it is, and its timer goes on", func(t *testing.T, w *world) {
+	scenario(t, "a look-up that keeps failing is alarmed once and made again on the schedule", func(t *testing.T, w *world) {
 		o := w.unclear()
-		w.clock.Advance(10 * time.Second)
-		op := w.claim(operation.LookUp)
-		require.NoError(t, w.svc.OnPark(t.Context(), op, "gave up"))
-		require.Equal(t, operation.Parked, w.operation(op.ID).State)
-		w.pass(25*time.Hour, time.Hour)
-		require.Equal(t, offramp.Review, w.order(o.ID).State)
+		for range 3 {
+			w.clock.Advance(time.Hour)
+			op := w.claim(operation.LookUp)
+			require.NoError(t, w.svc.OnPark(t.Context(), op, "gave up"))
+			require.Equal(t, operation.Pending, w.operation(op.ID).State)
+			require.Zero(t, w.operation(op.ID).Tries)
+		}
+		require.Equal(t, []string{"gave up"}, w.alerts())
+		require.Equal(t, offramp.Unclear, w.order(o.ID).State)
+		w.pass(time.Hour, 10*time.Minute)
+		require.Equal(t, offramp.Success, w.after(o, payout.Success).State)
 	})
+	scenario(t, "a hint gives a look-up that keeps failing its tries back", func(t *testing.T, w *world) {
+		o := w.sold()
+		for range 3 {
+			w.clock.Advance(time.Hour)
+			w.claim(operation.LookUp) // and the process dies
+		}
+		w.clock.Advance(time.Hour)
+		require.NoError(t, w.hint(o.Attempts[0].Reference))
+		require.Equal(t, 1, w.claim(operation.LookUp).Tries)
+	})
+}
+
+// after lets the bank say how an order's latest attempt ended and us find out.
+func (w *world) after(o *offramp.Order, ended payout.Outcome) *offramp.Order {
+	w.t.Helper()
+	w.rail.say(w.order(o.ID).Attempts[0].Reference, ended)
+	w.pass(2*time.Hour, 10*time.Minute)
+	return w.order(o.ID)
 }
