@@ -172,6 +172,13 @@ func onEngines(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
+// onEmbedded is onEngines without the database server, for stories in which the store has no part of its own.
+func onEmbedded(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	engine := testkit.Bolt(t, allIndexes())
+	test(t, newWorld(t, engine, realGuard(t, engine)))
+}
+
 // onBolt runs a test in a world on the embedded engine, with the guard in memory.
 func onBolt(t testing.TB) *world {
 	t.Helper()

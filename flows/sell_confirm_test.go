@@ -92,7 +92,7 @@ func TestConfirm_theSamePINAgainWithinSecondsIsTheSameRequest(t *testing.T) {
 
 func TestConfirm_wrongPINsLockAndAreNeverShown(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		c := p.atPIN("25")
 		for left := 4; left > 0; left-- {
@@ -200,7 +200,7 @@ func TestConfirm_thePriceOfTheOfferHolds(t *testing.T) {
 
 func TestConfirm_offerThatRanOut(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		c := p.atPIN("25")
 		p.set(func(s *setting.Settings) {
@@ -274,7 +274,7 @@ func TestConfirm_anotherOfferMadeMeanwhileIsNotConfirmedByTheOldScreen(t *testin
 
 func TestConfirm_switchedOffAtThePINCanBeSentAgain(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		c := p.atPIN("25")
 		for _, name := range []string{"asset:USDT", "placing", "country:NG", "venue:desk"} {
@@ -307,7 +307,7 @@ func TestConfirm_limitsThatBecameSmallerKeepTheScreen(t *testing.T) {
 
 func TestConfirm_aPersonWhoseNumberChanged(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		p.change(func(u *user.User) { user.Frozen(u, user.IdentityChanged, w.clock.Now()) })
 		c := p.atPIN("25")
@@ -364,7 +364,7 @@ func TestConfirm_secondPaymentNeedsItsTick(t *testing.T) {
 
 func TestConfirm_anotherSaleOfTheSameContentInProgress(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		p.deposits("USDT", 100*oneUSDT)
 		first := p.sells("25")
@@ -440,7 +440,7 @@ func raiseElapsed(t *testing.T, w *world, id string) error {
 
 func TestConfirm_unfundedSaleIsNamed(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		late := p.atPIN("27")
 		reference := p.sells("25").text("reference")
@@ -462,7 +462,7 @@ func TestConfirm_unfundedSaleIsNamed(t *testing.T) {
 
 func TestConfirm_endingsSayWhereTheMoneyIs(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		a := p.sells("25")
 		require.Contains(t, a.text("message"), "Now send 25 USDT on the Base network")
@@ -556,7 +556,7 @@ func (f forgetful) Place(ctx context.Context, p offramp.Placing) (*offramp.Order
 
 func TestConfirm_outcomeOfPlacingUnknown(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		c := p.atPIN("25")
 		w.sell.d.Orders = forgetful{w.orders, store.ErrCommitUnknown}
@@ -572,7 +572,7 @@ func TestConfirm_outcomeOfPlacingUnknown(t *testing.T) {
 
 func TestConfirm_nothingWasPlacedForSure(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		c := p.atPIN("25")
 		for _, err := range []error{store.ErrUnavailable, fault.New("rate_unavailable", nil), errBroken} {

@@ -10,6 +10,7 @@ import (
 	"offrampbot/services/guard"
 	"offrampbot/services/offramp"
 	"offrampbot/services/payout"
+	"offrampbot/services/quote"
 )
 
 const (
@@ -49,7 +50,7 @@ func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
 		"limits_text": short(v.room(s, tokens), maxCaption), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
 		"asset": chosen(tokens, known), "sell_amount": known["amount"], "beneficiaries": saved, "has_beneficiaries": len(saved) > 1,
 		"needs_account": len(saved) == 1, // there is only the choice of a new one
-		"beneficiary": payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
+		"beneficiary":   payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
 	}
 	return Answer{Screen: Details, Data: errorsOf(data, p, detailFields...), entry: true, passing: p != nil}, nil
 }
@@ -138,7 +139,7 @@ func (v *visit) takeDetails(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	if p == nil {
-		p, err = v.freeze(ctx, ask)
+		_, p, err = v.freeze(ctx, ask)
 	}
 	if err != nil {
 		return Answer{}, err
@@ -213,29 +214,28 @@ func (v *visit) unavailable(s *survey) *problem {
 
 // freeze makes the quote, with a fresh id: what the session confirms from now on. What an earlier quote showed on the PIN
 // screen may not be confirmed any more.
-func (v *visit) freeze(ctx context.Context, ask *offramp.Ask) (*problem, error) {
+func (v *visit) freeze(ctx context.Context, ask *offramp.Ask) (*quote.Quote, *problem, error) {
 	s, err := v.look(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if ask.Intent, err = newIntent(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	q, err := v.d.Orders.Offer(ctx, *ask)
 	switch {
 	case fault.Is(err, "amount_below_minimum"):
-		return v.say(err, "sell_amount"), nil
+		return nil, v.say(err, "sell_amount"), nil
 	case err != nil && fault.As(err).Kind == fault.Internal:
-		return nil, err
+		return nil, nil, err
 	case err != nil:
-		return v.say(err, ""), nil
+		return nil, v.say(err, ""), nil
 	}
 	if p := v.exceeded(s, q); p != nil {
-		return p, nil
+		return nil, p, nil
 	}
-	v.s.Intent = q.ID
 	v.s.Hide(CryptoReview)
-	return nil, nil //nolint:nilnil // no problem
+	return q, nil, v.note(q)
 }
 
 // sealed seals the account number for the quote's snapshot.

@@ -159,21 +159,24 @@ func (v *visit) goesOn(ctx context.Context, intent string) (bool, error) {
 	return !o.State.Final() && !isOver(o.State), nil
 }
 
-// trailTries is how often a refusal is written when other copies write theirs.
-const trailTries = 6
+// trailTries is how often a refusal is written while other copies write theirs to the same stream.
+const trailTries = 40
 
 // trail writes a refused duplicate to the audit trail: which quote was sent, and what stands in its way. A refusal that
 // cannot be written is a refusal all the same.
 func (v *visit) trail(ctx context.Context, intent, other, state string) {
 	var err error
-	for range trailTries {
+	for try := range trailTries {
+		if try > 0 && wait(ctx) != nil {
+			break
+		}
 		err = v.d.Engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 			return audit.Append(tx, audit.Entry{
 				Stream: user.Stream(v.s.User), At: v.now, Actor: user.Stream(v.s.User), Action: audit.DuplicateBlocked, Why: "the same sale again",
 				Data: map[string]string{"intent": intent, "blocked_by": other, "state": state, "channel": string(guard.Flow)},
 			})
 		})
-		if !errors.Is(err, store.ErrStale) && !store.IsDuplicate(err) {
+		if !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrUnavailable) && !store.IsDuplicate(err) {
 			break
 		}
 	}

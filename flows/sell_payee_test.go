@@ -34,7 +34,7 @@ func TestSell_accountNumbersAsPeopleTypeThem(t *testing.T) {
 
 func TestSell_savedAccount(t *testing.T) {
 	t.Parallel()
-	onEngines(t, func(t *testing.T, w *world) {
+	onEmbedded(t, func(t *testing.T, w *world) {
 		p := w.person()
 		p.deposits("USDT", 200*oneUSDT)
 		p.sells("25")

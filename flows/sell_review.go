@@ -2,6 +2,8 @@ package flows
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"offrampbot/services/fault"
 	"offrampbot/services/money"
@@ -16,6 +18,29 @@ func (v *visit) quoted(ctx context.Context) (q *quote.Quote, gone bool, err erro
 		return nil, true, nil
 	}
 	return q, false, err
+}
+
+// offerValue is the value of a session that holds its offer as it is shown.
+const offerValue = "offer"
+
+// note keeps the offer with the session, without the account number.
+func (v *visit) note(q *quote.Quote) error {
+	raw, err := json.Marshal(q)
+	if err != nil {
+		return fmt.Errorf("note offer: %w", err)
+	}
+	v.s.Intent, v.s.Values[offerValue] = q.ID, string(raw)
+	return nil
+}
+
+// glimpse is the session's quote for showing: what the session noted when it was made, so that looking at it again costs
+// no read. Nothing is decided by it but that it has run out; placing reads the quote itself.
+func (v *visit) glimpse(ctx context.Context) (q *quote.Quote, gone bool, err error) {
+	q = &quote.Quote{}
+	if json.Unmarshal([]byte(v.s.Values[offerValue]), q) == nil && q.ID == v.s.Intent {
+		return q, false, nil
+	}
+	return v.quoted(ctx)
 }
 
 // isOver reports whether an offer that nobody took has run out.
@@ -48,7 +73,10 @@ func (v *visit) numbers(q *quote.Quote) map[string]string {
 // offer shows the frozen offer: what is sold, who is paid, and at what price. One that has run out is replaced by a fresh
 // one at today's price, which is said.
 func (v *visit) offer(ctx context.Context, p *problem) (Answer, error) {
-	q, gone, err := v.quoted(ctx)
+	q, gone, err := v.glimpse(ctx)
+	if err == nil && !gone && v.isOver(q) {
+		q, gone, err = v.quoted(ctx)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -75,23 +103,19 @@ func (v *visit) offer(ctx context.Context, p *problem) (Answer, error) {
 
 // renewed freezes an offer of the same sale again. When that is not possible the old one is shown, with the reason.
 func (v *visit) renewed(ctx context.Context, old *quote.Quote) (*quote.Quote, *problem, error) {
-	p, err := v.freeze(ctx, &offramp.Ask{
+	q, p, err := v.freeze(ctx, &offramp.Ask{
 		User: old.User, Asset: old.Asset, Chain: old.Chain, Amount: old.Amount, Fiat: old.Fiat, Beneficiary: old.Beneficiary,
 		Content: old.Content, Renews: old.Renews,
 	})
 	if err != nil || p != nil {
 		return old, p, err
 	}
-	q, err := v.d.Orders.Quote(ctx, v.s.User, v.s.Intent)
-	if err != nil {
-		return nil, nil, err
-	}
 	return q, v.problem("flow.offer_fresh", "quote_expired", "", nil), nil
 }
 
 // acceptOffer goes on to the PIN, unless the offer has run out meanwhile: then a fresh one is to be accepted first.
 func (v *visit) acceptOffer(ctx context.Context) (Answer, error) {
-	q, gone, err := v.quoted(ctx)
+	q, gone, err := v.glimpse(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -103,7 +127,7 @@ func (v *visit) acceptOffer(ctx context.Context) (Answer, error) {
 
 // askPIN shows the PIN screen of the session's quote again.
 func (v *visit) askPIN(ctx context.Context, p *problem) (Answer, error) {
-	q, gone, err := v.quoted(ctx)
+	q, gone, err := v.glimpse(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
