@@ -179,7 +179,9 @@ func (f *Sell) Submit(ctx context.Context, s *Session, r Request) (Answer, error
 }
 
 // Repeat answers a copy of the confirmation: it is refused in the guard's exact words, whoever of the copies came first
-// (R55, R66). Other screens follow the ordinary rule.
+// (R55, R66), once there is an order. Until then it waits like any other copy: the first one may still find a wrong PIN,
+// and a process that ended in the middle leaves nobody who would finish what "in progress" promises. Other screens follow
+// the ordinary rule.
 func (f *Sell) Repeat(ctx context.Context, s *Session, r Request) (Answer, bool, error) {
 	if !f.Acts(r) || s.Intent == "" {
 		return Answer{}, false, nil
@@ -190,6 +192,11 @@ func (f *Sell) Repeat(ctx context.Context, s *Session, r Request) (Answer, bool,
 	v, err := f.glance(ctx, s)
 	if err != nil {
 		return Answer{}, false, err
+	}
+	if s.Working != "" { // one of the copies is at it, or its process has ended in the middle
+		if placed, err := v.isPlaced(ctx); err != nil || !placed {
+			return Answer{}, false, err
+		}
 	}
 	a, err := v.duplicate(ctx)
 	return a, err == nil, err

@@ -115,6 +115,12 @@ func (v *visit) duplicate(ctx context.Context) (Answer, error) {
 	return v.inProgress(o.Reference), nil
 }
 
+// isPlaced reports whether the confirmation has made an order.
+func (v *visit) isPlaced(ctx context.Context) (bool, error) {
+	q, err := v.d.Orders.Quote(ctx, v.s.User, v.s.Intent)
+	return err == nil && q.State == quote.Taken, err
+}
+
 // isOver reports whether nothing goes on any more: the sale has ended without a payment that stands, or waits for its
 // person to renew or cancel it.
 func isOver(s offramp.State) bool {
