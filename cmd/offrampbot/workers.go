@@ -60,7 +60,7 @@ func (a *app) openInbox() error {
 			delivery.Account: accounts{a},
 			delivery.Payout:  payoutCallbacks{a},
 		},
-	}, inbox.Config{Owner: a.owner, StoreTimeout: a.cfg.Store.Timeout})
+	}, inbox.Config{Owner: a.owner, Lease: a.cfg.Times.OutboxLease, StoreTimeout: a.cfg.Store.Timeout})
 	return a.add("inbox", w, err)
 }
 
