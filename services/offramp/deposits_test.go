@@ -128,10 +128,10 @@ func TestApplyDeposit(t *testing.T) {
 func TestApplyDeposit_ofNobody(t *testing.T) {
 	t.Parallel()
 	unowned := func(w *world, kind deposit.FactKind, user, fingerprint string) error {
-		w.height++
+		height := w.height.Add(1)
 		d := deposit.Deposit{
 			Chain: "base", Tx: "0xn", Asset: "USDT", From: "0xsender", To: "0xada", User: user, Raw: "25000000", Micro: 25 * oneUSDT,
-			Block: w.height, BlockHash: fmt.Sprint("h", w.height), Fingerprint: fingerprint, SeenAt: w.clock.Now(), Reason: "no_owner",
+			Block: height, BlockHash: fmt.Sprint("h", height), Fingerprint: fingerprint, SeenAt: w.clock.Now(), Reason: "no_owner",
 		}
 		d.ID = deposit.Ref("base", "0xn", 0)
 		return w.svc.ApplyDeposit(w.t.Context(), deposit.Fact{Kind: kind, Deposit: d})
@@ -158,9 +158,9 @@ func TestApplyDeposit_ofNobody(t *testing.T) {
 	})
 	scenario(t, "a transfer to the treasury is booked once, one to a stranger is an alarm", func(t *testing.T, w *world) {
 		out := func(tx, to string) error {
-			w.height++
+			height := w.height.Add(1)
 			d := deposit.Deposit{
-				Chain: "base", Tx: tx, Asset: "USDT", From: "0xada", To: to, Raw: "25000000", Micro: 25 * oneUSDT, Block: w.height,
+				Chain: "base", Tx: tx, Asset: "USDT", From: "0xada", To: to, Raw: "25000000", Micro: 25 * oneUSDT, Block: height,
 				Fingerprint: tx, SeenAt: w.clock.Now(),
 			}
 			d.ID = deposit.Ref("base", tx, 0)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ type world struct {
 	venue  *venue
 	seen   *watcher
 	screen *list
-	height int64
+	height atomic.Int64
 	claims int
 	during func() // runs in the next outside call, before it has an effect
 }
@@ -92,10 +93,10 @@ func (w *world) update(fn func(tx store.Tx) error) {
 
 // deposits observes a transfer: seen, or confirmed at once.
 func (w *world) fact(kind deposit.FactKind, tx string, amount money.Micro) error {
-	w.height++
+	height := w.height.Add(1)
 	d := deposit.Deposit{
 		Chain: "base", Tx: tx, Asset: "USDT", From: "0xsender", To: "0xada", User: "ada", Raw: fmt.Sprint(int64(amount)),
-		Micro: amount, Block: w.height, BlockHash: fmt.Sprint("h", w.height), Depth: 2, Fingerprint: tx + fmt.Sprint(amount),
+		Micro: amount, Block: height, BlockHash: fmt.Sprint("h", height), Depth: 2, Fingerprint: tx + fmt.Sprint(amount),
 		Contract: "0xusdt", SeenAt: w.clock.Now(),
 	}
 	d.ID = deposit.Ref("base", tx, 0)

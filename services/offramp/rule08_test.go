@@ -130,10 +130,10 @@ func TestRule8_debts(t *testing.T) {
 
 // usdc is a fact about a deposit of USDC.
 func (w *world) usdc(kind deposit.FactKind, amount money.Micro) error {
-	w.height++
+	height := w.height.Add(1)
 	d := deposit.Deposit{
 		Chain: "base", Tx: "0xc", Asset: "USDC", From: "0xsender", To: "0xada", User: "ada", Raw: "10000000", Micro: amount,
-		Block: w.height, BlockHash: "h", Depth: 2, Fingerprint: "c", Contract: "0xusdc", SeenAt: w.clock.Now(),
+		Block: height, BlockHash: "h", Depth: 2, Fingerprint: "c", Contract: "0xusdc", SeenAt: w.clock.Now(),
 	}
 	d.ID = deposit.Ref("base", "0xc", 0)
 	return w.svc.ApplyDeposit(w.t.Context(), deposit.Fact{Kind: kind, Deposit: d})
