@@ -38,6 +38,7 @@ type database interface {
 	CompareIndexes(ctx context.Context) ([]string, error)
 	EnsureIndexes(ctx context.Context) error
 	DropExtra(ctx context.Context) error
+	EndAbandoned(ctx context.Context) (ended int, err error)
 }
 
 // openStore opens the configured engine.

@@ -177,6 +177,7 @@ func (a *app) openSweeps() error {
 		{"staff sweep", a.staff.Step, nil, time.Minute},
 		{"figures", roll.Step, nil, 30 * time.Second},
 		{"health", a.health.step, nil, 2 * time.Second},
+		{"abandoned transactions", a.endAbandoned, nil, 2 * time.Second},
 		{"gauges", a.gauges, nil, 15 * time.Second},
 		{"checkpoint", checkpoint.Step, nil, 5 * time.Minute},
 	} {
@@ -186,6 +187,15 @@ func (a *app) openSweeps() error {
 		}
 	}
 	return nil
+}
+
+// endAbandoned frees what processes that died in the middle of a transaction still hold at the store.
+func (a *app) endAbandoned(ctx context.Context) (worked bool, err error) {
+	ended, err := a.db.EndAbandoned(ctx)
+	if ended > 0 {
+		a.log.WarnContext(ctx, "transactions of dead processes ended", "count", ended)
+	}
+	return false, err
 }
 
 // runWorkers runs every loop until ctx ends and they have stopped, softly first.

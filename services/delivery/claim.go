@@ -14,6 +14,9 @@ const (
 	scanLimit = 500 // due receipts looked at by one claim
 	mostClaim = 8   // receipts leased in one transaction
 	rounds    = 16  // how often a claim looks again when others were faster
+
+	// lookAgain is when what a rival has in hand is looked at again: an open transaction may belong to a dead process.
+	lookAgain = 250 * time.Millisecond
 )
 
 // Claim is a receipt that its worker may handle now, and what waits behind it.
@@ -47,11 +50,14 @@ func (c Claimer) Next(
 // Some claims the first waiting receipt of partitions that nobody works on, and counts the try. Partitions are taken
 // by their oldest due receipt, each in order of the sender's clock. Without one it returns none and the earliest later
 // due time it saw, zero if there is none. The owner must be new for every call. The snapshot proposes, the revisions
-// decide: of many claimants one wins.
+// decide: of many claimants one wins. A receipt that another transaction has written to is left to it, and holds up
+// nothing but its own partition.
 func (c Claimer) Some(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
 ) (claims []*Claim, next time.Time, err error) {
 	c.Most = min(max(c.Most, 1), mostClaim)
+	skip, lost := c.SkipFunc, map[string]bool{}
+	c.SkipFunc = func(partition string) bool { return lost[partition] || skip != nil && skip(partition) }
 	for range rounds {
 		var found []*Claim
 		err := engine.View(ctx, func(_ context.Context, r store.Reader) error {
@@ -63,14 +69,26 @@ func (c Claimer) Some(
 			return nil, time.Time{}, fmt.Errorf("look for waiting receipts: %w", err)
 		}
 		if len(found) == 0 {
-			return nil, next, nil
+			break
 		}
 		claims, err := c.take(ctx, engine, found, owner, now)
 		if err != nil || len(claims) > 0 {
 			return claims, time.Time{}, err
 		}
+		for _, f := range found {
+			lost[f.Receipt.Partition] = true
+		}
+		next = now // if this was the last round, there is more to do at once
 	}
-	return nil, now, nil
+	return nil, lookAt(now, next, len(lost) > 0), nil
+}
+
+// lookAt is when to look for work again: at the next due time, and soon where rivals have had everything else.
+func lookAt(now, next time.Time, isRivalled bool) time.Time {
+	if soon := now.Add(lookAgain); isRivalled && (next.IsZero() || next.After(soon)) {
+		return soon
+	}
+	return next
 }
 
 // take leases what was found in one transaction; when somebody was faster with one of them, each on its own.
@@ -96,7 +114,7 @@ func (c Claimer) lease(
 	ctx context.Context, engine store.Engine, found []*Claim, owner string, now time.Time,
 ) ([]*Claim, error) {
 	var taken []*Claim
-	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+	err := engine.Update(store.Once(ctx), func(_ context.Context, tx store.Tx) error {
 		taken = nil
 		for _, candidate := range found {
 			r := *candidate.Receipt // fn may run again, so the candidate stays as it was read

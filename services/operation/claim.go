@@ -16,6 +16,9 @@ const (
 	rounds        = 16               // how often it looks again when others were faster
 	postponeBatch = 10               // operations moved behind a waiting head in one transaction
 	postponeMost  = 30 * time.Second // how long at most without looking at a lane again
+
+	// lookAgain is when what a rival has in hand is looked at again: an open transaction may belong to a dead process.
+	lookAgain = 250 * time.Millisecond
 )
 
 // Claimer finds due operations of one kind and takes their lease.
@@ -57,11 +60,13 @@ func (c Claimer) Next(
 // Some claims the next operations that may be started: they become the owner's until now plus the lease, and their
 // tries are counted (R35, R36). Without one it returns none and the earliest later due time it saw, zero if there is
 // none. The owner must be new for every call. The snapshot only proposes; the revisions decide, so of many claimants
-// one wins.
+// one wins. An operation that another transaction has written to is left to it and holds up nothing else.
 func (c Claimer) Some(
 	ctx context.Context, engine store.Engine, owner string, now time.Time,
 ) (ops []*Operation, next time.Time, err error) {
 	c.Most = min(max(c.Most, 1), mostClaim)
+	skip, lost := c.SkipFunc, map[string]bool{}
+	c.SkipFunc = func(op *Operation) bool { return lost[op.ID] || skip != nil && skip(op) }
 	for range rounds {
 		var p plan
 		err := engine.View(ctx, func(_ context.Context, r store.Reader) error {
@@ -77,17 +82,29 @@ func (c Claimer) Some(
 			if err != nil || len(ops) > 0 {
 				return ops, time.Time{}, err
 			}
+			for _, op := range p.free {
+				lost[op.ID] = true
+			}
 		}
 		if len(p.behind) > 0 {
 			if err := postponeAll(ctx, engine, p.behind); err != nil {
 				return nil, time.Time{}, err
 			}
 		}
-		if len(p.free) == 0 && len(p.behind) == 0 {
-			return nil, p.next, nil
+		if next = p.next; len(p.free) == 0 && len(p.behind) == 0 {
+			break
 		}
+		next = now // if this was the last round, there is more to do at once
 	}
-	return nil, now, nil
+	return nil, lookAt(now, next, len(lost) > 0), nil
+}
+
+// lookAt is when to look for work again: at the next due time, and soon where rivals have had everything else.
+func lookAt(now, next time.Time, isRivalled bool) time.Time {
+	if soon := now.Add(lookAgain); isRivalled && (next.IsZero() || next.After(soon)) {
+		return soon
+	}
+	return next
 }
 
 // take leases the candidates in one transaction; when somebody was faster with one of them, each on its own.
@@ -113,7 +130,7 @@ func (c Claimer) lease(
 	ctx context.Context, engine store.Engine, free []*Operation, owner string, now time.Time,
 ) ([]*Operation, error) {
 	var taken []*Operation
-	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+	err := engine.Update(store.Once(ctx), func(_ context.Context, tx store.Tx) error {
 		taken = nil
 		for _, candidate := range free {
 			op := *candidate // fn may run again, so the candidate itself stays as it was read
@@ -270,7 +287,7 @@ func (o *Operation) before(other *Operation) bool {
 // postponeAll moves operations behind the head of their lane. Whoever changed one of them meanwhile wins; the next
 // claim looks again.
 func postponeAll(ctx context.Context, engine store.Engine, ops []*Operation) error {
-	err := engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
+	err := engine.Update(store.Once(ctx), func(_ context.Context, tx store.Tx) error {
 		for _, op := range ops {
 			moved := *op
 			if err := tx.Replace(store.Outbox, &moved); err != nil {

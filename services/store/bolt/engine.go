@@ -197,3 +197,6 @@ func (e *Engine) begin(writable bool) (*bbolt.Tx, error) {
 	}
 	return btx, nil
 }
+
+// EndAbandoned does nothing here: the transactions of an embedded store end with their process.
+func (e *Engine) EndAbandoned(context.Context) (ended int, err error) { return 0, nil }

@@ -40,7 +40,8 @@ type Options struct {
 	Timeout time.Duration
 	// Now is this process's clock; Engine.Now uses it to halve the round trip. It may be nil.
 	Now func() time.Time
-	// AppName is how the server's log names this process; empty is "offrampbot".
+	// AppName is how the server's log names this process; empty is "offrampbot" and the database's name. All processes of
+	// one database have the same, see EndAbandoned.
 	AppName string
 
 	monitor *event.CommandMonitor // tests look at the commands that are sent
@@ -56,6 +57,7 @@ type Engine struct {
 	wakes       store.Wakes
 	now         func() time.Time
 	timeout     time.Duration
+	appName     string
 	closed      atomic.Bool
 }
 
@@ -97,8 +99,9 @@ func newEngine(o Options) (*Engine, error) {
 		e.timeout = defaultTimeout
 	}
 	if o.AppName == "" {
-		o.AppName = "offrampbot"
+		o.AppName = "offrampbot " + o.Database
 	}
+	e.appName = o.AppName
 	journal := true
 	e.durable = &writeconcern.WriteConcern{W: "majority", Journal: &journal}
 	client := options.Client().ApplyURI(o.URI).SetAppName(o.AppName).SetTimeout(e.timeout).

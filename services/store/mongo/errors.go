@@ -16,6 +16,7 @@ const (
 	labelUnknown   = "UnknownTransactionCommitResult"
 
 	codeDuplicateKey        = 11000
+	codeWriteConflict       = 112
 	codeSnapshotUnavailable = 246
 	codeNamespaceExists     = 48
 	codeIndexNotFound       = 27

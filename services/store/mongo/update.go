@@ -54,6 +54,9 @@ func (e *Engine) Update(ctx context.Context, fn func(ctx context.Context, tx sto
 		if !errors.As(err, &again) {
 			return err
 		}
+		if store.IsOnce(ctx) && hasCode(again.cause, codeWriteConflict) {
+			return fmt.Errorf("update: %w: %w", store.ErrStale, again.cause)
+		}
 		if n == maxAttempts || !pause(ctx, n) {
 			return fmt.Errorf("update, after %d attempts: %w", n, unavailable(ctx, again.cause))
 		}
