@@ -68,8 +68,10 @@ func (f *SignUp) Submit(ctx context.Context, s *Session, r Request) (Answer, err
 		s.Values = map[string]string{}
 	}
 	switch {
-	case u.Status == user.Active:
+	case u.Status == user.Active && r.Screen == SecurityInfo:
 		return f.done(u), nil
+	case u.Status == user.Active: // signed up meanwhile, by another copy of the form
+		return f.form(u, s, f.sayer(u).problem("flow.signed_up.already", "", "", nil)), nil
 	case r.Screen == SecurityInfo && s.HasShown(SecurityInfo):
 		return f.choosePIN(ctx, u, s, r)
 	case r.Screen == PersonalInfo:
