@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -83,20 +84,29 @@ var shortTimes = map[string]string{
 
 func newTown(t *testing.T, db database, redisURL string, env map[string]string) *town {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	public, internal, err := freeAddresses()
 	require.NoError(t, err)
-	w := &town{t: t, world: "http://" + listener.Addr().String(), bot: "http://" + public, log: &safeBuffer{}, db: db, redis: redisURL}
-	w.env = map[string]string{"HTTP_ADDR": public, "INTERNAL_ADDR": internal}
-	for _, more := range []map[string]string{shortTimes, env} {
-		for k, v := range more {
-			w.env[k] = v
-		}
+	own := map[string]string{"HTTP_ADDR": public, "INTERNAL_ADDR": internal}
+	w := openWorld(t, "http://"+public, own, shortTimes, env)
+	w.db, w.redis = db, redisURL
+	w.start()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// openWorld runs the simulated world alone, in front of a bot that is or will be at an address.
+func openWorld(t *testing.T, bot string, env ...map[string]string) *town {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	w := &town{t: t, world: "http://" + listener.Addr().String(), bot: bot, log: &safeBuffer{}, env: map[string]string{}}
+	for _, more := range env {
+		maps.Copy(w.env, more)
 	}
 	cfg := sandbox.Config{
 		Now: now, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), BaseURL: w.world, BotURL: w.bot, Chains: sandbox.ChainsOf(assets.Sandbox()),
 		Env: w.env, ChainAuto: 150 * time.Millisecond, BankAuto: 200 * time.Millisecond, StatusDelay: 10 * time.Millisecond,
+		RetryBase: 200 * time.Millisecond,
 	}
 	for _, name := range flowsjson.Names() {
 		doc, err := flowsjson.Read(name)
@@ -110,8 +120,6 @@ func newTown(t *testing.T, db database, redisURL string, env map[string]string) 
 	done.Go(func() { _ = serveWorld(ctx, world, listener) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 	w.file = world.EnvFile()
-	w.start()
-	t.Cleanup(func() { w.stop() })
 	return w
 }
 
@@ -187,7 +195,7 @@ func (w *town) try(method, url string, body any, header map[string]string) (int,
 }
 
 // eventually waits for something that happens in another goroutine or process, without a fixed pause.
-func (w *town) eventually(what string, ok func() bool) {
+func (w *town) eventually(what string, ok func() bool, found ...any) {
 	w.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
@@ -196,7 +204,7 @@ func (w *town) eventually(what string, ok func() bool) {
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	require.FailNow(w.t, "never happened: "+what, w.tail())
+	require.FailNow(w.t, "never happened: "+what, "%v\n%s", found, w.tail())
 }
 
 func (w *town) tail() string {
