@@ -2,6 +2,7 @@ package offramp
 
 import (
 	"context"
+	"errors"
 
 	"offrampbot/services/fault"
 	"offrampbot/services/operation"
@@ -87,6 +88,9 @@ func (s *Service) Decide(ctx context.Context, a Act, with func(tx store.Tx, o *O
 			On: a.On, ID: a.Approval, Key: a.Approval, Attempt: o.Phase.Attempt(), By: ByTwoAdmins, Who: a.Who, Why: a.Why, At: u.now,
 		})
 		done = u.orders[o.ID]
+		if errors.Is(err, ErrApplied) { // the same approval again, as after a commit whose answer was lost
+			return nil
+		}
 		if refused(err) {
 			return fault.New("evidence_missing", err).With("state", string(o.State)).With("action", string(a.On))
 		}

@@ -158,6 +158,19 @@ func TestRule3_waiting(t *testing.T) {
 
 func TestRule3_resume(t *testing.T) {
 	t.Parallel()
+	scenario(t, "the same approval again is the decision that was made", func(t *testing.T, w *world) {
+		w.deposited("0x1", 25*oneUSDT)
+		o := w.place(w.offer(25))
+		require.NoError(t, w.svc.OnPark(t.Context(), w.claim(operation.StartExchange), "gave up"))
+		v, o, err := w.svc.Gather(t.Context(), o.ID)
+		require.NoError(t, err)
+		for range 2 {
+			done, err := w.act(o, offramp.AdminReleased, v)
+			require.NoError(t, err)
+			require.Equal(t, offramp.Failed, done.State)
+		}
+		require.Len(t, w.rows(o.ID, offramp.AdminReleased), 1)
+	})
 	scenario(t, "an order that was parked before its call is resumed: looked up, then called under its reference", func(t *testing.T, w *world) {
 		o := w.sending()
 		op := w.claim(operation.Payout)
