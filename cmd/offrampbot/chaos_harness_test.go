@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -150,13 +149,6 @@ func (w *wire) wait() {
 	}
 }
 
-// said counts how often clients have sent a text.
-func (w *wire) said(what string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return bytes.Count(w.sent.Bytes(), []byte(what))
-}
-
 // troubledRedis is a Redis of the test's own behind a wire. Its clock goes on: what should run out does.
 type troubledRedis struct {
 	*wire
@@ -263,12 +255,5 @@ func (p *person) copies(s screen, data map[string]any, n int) []screen {
 	for _, item := range out["items"].([]any) { //nolint:forcetypeassert // the schema was checked by the world
 		all = append(all, asScreen(item.(map[string]any))) //nolint:forcetypeassert // likewise
 	}
-	return all
-}
-
-// drain reads a body to its end and closes it.
-func drain(body io.ReadCloser) []byte {
-	defer func() { _ = body.Close() }()
-	all, _ := io.ReadAll(body)
 	return all
 }

@@ -78,15 +78,6 @@ func (w *town) ask(method, url string, body []byte, header map[string]string) (i
 	return res.StatusCode, string(answer)
 }
 
-// code is the fault code of a refusal.
-func code(answer string) string {
-	var out struct {
-		Error string `json:"error"`
-	}
-	_ = json.Unmarshal([]byte(answer), &out)
-	return out.Error
-}
-
 // sealedFlow encrypts a request as the Flow client does; open decrypts the answer.
 func (w *town) sealedFlow(request any) (body []byte, open func(answer string) string) {
 	w.t.Helper()

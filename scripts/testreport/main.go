@@ -33,6 +33,8 @@ type report struct {
 	output   map[string][]string // the same key → its lines; the package itself has an empty test
 	parents  map[string]bool     // the same key: it has sub-tests
 	builds   []string            // output of builds that failed
+	races    []string            // reports of the race detector, also those printed during a test that passed
+	racing   map[string]bool     // the same key: its next lines belong to such a report
 }
 
 func main() {
@@ -50,6 +52,7 @@ func main() {
 func read(in io.Reader) (*report, error) {
 	r := &report{
 		packages: map[string]string{}, tests: map[string]string{}, output: map[string][]string{}, parents: map[string]bool{},
+		racing: map[string]bool{},
 	}
 	lines := bufio.NewReader(in)
 	for {
@@ -76,6 +79,7 @@ func (r *report) take(e event) {
 	switch e.Action {
 	case "output":
 		r.output[key] = append(r.output[key], e.Output)
+		r.keepRace(key, e.Output)
 	case "build-output":
 		r.builds = append(r.builds, e.Output)
 	case "pass", "fail", "skip":
@@ -96,10 +100,25 @@ func (r *report) take(e event) {
 	}
 }
 
+// keepRace keeps a report of the race detector. It appears among the lines of whatever test runs at that moment, which may
+// pass, while another one is failed for it.
+func (r *report) keepRace(key, line string) {
+	if strings.Contains(line, "WARNING: DATA RACE") {
+		r.racing[key] = true
+	}
+	if r.racing[key] {
+		r.races = append(r.races, line)
+		r.racing[key] = !strings.HasPrefix(line, "==================")
+	}
+}
+
 // print writes failures, skips and the closing lines, and says whether all is well. With strict a skip is a failure:
 // a missing service fails, never skips.
 func (r *report) print(w io.Writer, strict bool) bool {
 	for _, line := range r.builds {
+		_, _ = io.WriteString(w, line)
+	}
+	for _, line := range r.races {
 		_, _ = io.WriteString(w, line)
 	}
 	failed := r.failures(w)

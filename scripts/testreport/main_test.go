@@ -46,6 +46,14 @@ func TestReport_failsWhenSomethingFailedOrDidNotFinish(t *testing.T) {
 		{"a crash", []string{
 			`{"Action":"output","Package":"m/a","Test":"TestX","Output":"panic: y\n"}`, `{"Action":"fail","Package":"m/a"}`,
 		}, "--- did not finish: m/a TestX\n    panic: y\n"},
+		{"a race, shown during a test that passed", []string{
+			`{"Action":"output","Package":"m/a","Test":"TestX","Output":"==================\n"}`,
+			`{"Action":"output","Package":"m/a","Test":"TestX","Output":"WARNING: DATA RACE\n"}`,
+			`{"Action":"output","Package":"m/a","Test":"TestX","Output":"Write at 0x1\n"}`,
+			`{"Action":"output","Package":"m/a","Test":"TestX","Output":"==================\n"}`,
+			`{"Action":"pass","Package":"m/a","Test":"TestX"}`, `{"Action":"fail","Package":"m/a","Test":"TestY"}`,
+			`{"Action":"fail","Package":"m/a"}`,
+		}, "WARNING: DATA RACE\nWrite at 0x1\n==================\n--- failed: m/a TestY"},
 		{"nothing ran", nil, "tests: 0 passed"},
 	}
 	for _, tt := range tests {

@@ -258,7 +258,7 @@ func TestFields_areDocumentedAndUnique(t *testing.T) {
 	require.Len(t, seen, 43) // the names of DESIGN §13
 }
 
-func TestGenerated_filesAreFresh(t *testing.T) {
+func TestDocument_configIsFresh(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"docs/config.md": Markdown(), ".env.example": Example()} {
 		file := filepath.Join("..", "..", path)

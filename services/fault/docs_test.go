@@ -48,7 +48,7 @@ func document(t *testing.T) string {
 	return b.String()
 }
 
-func TestDocs_errorsAreUpToDate(t *testing.T) {
+func TestDocument_errorsAreUpToDate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(root(t), "docs", "errors.md")
 	want := document(t)

@@ -56,7 +56,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var problems []error
 	if c.Owner == "" {
-		problems = append(problems, errors.New("Owner is missing"))
+		problems = append(problems, errors.New("no Owner is given"))
 	}
 	if c.HandleTimeout >= c.Lease {
 		problems = append(problems, errors.New("HandleTimeout must be less than Lease"))

@@ -99,7 +99,6 @@ type walk struct {
 	}
 
 	contradicts bool // the banks may pay what they said had failed
-	frozen      bool // by an admin
 	calm        bool // the walk is over: everybody tells the truth and nobody dies
 	trace       []string
 	events      map[offramp.Event]int

@@ -73,7 +73,7 @@ func (c Config) validate() error {
 		text string
 	}{
 		{c.Kind == "", "Kind is missing"},
-		{c.Owner == "", "Owner is missing"},
+		{c.Owner == "", "no Owner is given"},
 		{c.Lease < 3*time.Millisecond, "Lease cannot be less than 3 ms"},
 		{c.Concurrency < 0, "Concurrency cannot be less than zero"},
 		{c.MaxTries < 0, "MaxTries cannot be less than zero"},

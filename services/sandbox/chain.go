@@ -145,14 +145,6 @@ func (c *chain) head() uint64 {
 	return tip
 }
 
-// at returns a block by number as the node shows it, nil for one it does not have.
-func (c *chain) at(number uint64) *block {
-	if number > c.head() {
-		return nil
-	}
-	return c.blocks[number]
-}
-
 // withHash returns a canonical block by hash, nil for an orphaned or unknown one.
 func (c *chain) withHash(hash common.Hash) *block {
 	b := c.byHash[hash]

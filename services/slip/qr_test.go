@@ -33,7 +33,7 @@ func TestQR_cardIsReadByAnotherImplementation(t *testing.T) {
 	}
 }
 
-func TestQR_cardSaysWhatMayBeSentWhere(t *testing.T) {
+func TestQR_goldenCardSaysWhatMayBeSentWhere(t *testing.T) {
 	t.Parallel()
 	p := painter(t)
 	picture, _, err := p.Render(t.Context(), "qr", anAddress)

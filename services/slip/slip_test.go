@@ -100,7 +100,7 @@ func samePixels(a, b image.Image) bool {
 	return true
 }
 
-func TestSlip_ofAPaidOrderShowsEverything(t *testing.T) {
+func TestSlip_goldenOfAPaidOrderShowsEverything(t *testing.T) {
 	t.Parallel()
 	indexes := append(append([]store.Index{}, offramp.Indexes...), user.Indexes...)
 	testkit.Engines(t, indexes, func(t *testing.T, engine store.Engine) {
@@ -182,7 +182,7 @@ func TestSlip_withoutASessionHasNoLineForIt(t *testing.T) {
 	require.Contains(t, c.drawn, "3 Jun 2026, 13:04 WAT", "a country that is not paid out in has the currency's time")
 }
 
-func TestSlip_longAndHostileTextsStayInTheirPlace(t *testing.T) {
+func TestSlip_goldenOfLongAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	hostile := "\x00\x1b[31mEVE\r\n\u202eLVE\u200b\u0300\u0300 " + strings.Repeat("WWWW mmmm ", 100) + "\xff\xfe"
 	plain, odd := paidOrder(), paidOrder()

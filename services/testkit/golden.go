@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +16,14 @@ var update = flag.Bool("update", false, "rewrite golden files instead of compari
 // Updating reports whether golden files are being rewritten.
 func Updating() bool { return *update }
 
-// Golden compares got with testdata/<name> of the package under test, or writes it when the flag -update is given.
+// writers is how tests that write files are named: `scripts/check generated` and `make generate` run these and no others.
+var writers = regexp.MustCompile(`(?i)golden|document`)
+
+// Golden compares got with testdata/<name> of the package under test, or writes it when the flag -update is given. The name
+// of the test must contain "golden" or "document".
 func Golden(t testing.TB, name string, got []byte) {
 	t.Helper()
+	require.Regexp(t, writers, t.Name(), "or the file would never be written anew")
 	path := filepath.Join("testdata", filepath.FromSlash(name))
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -14,7 +14,7 @@ var (
 	byScope = Recipient{ScopedID: "US.13491208655302741918"}
 )
 
-func TestOutgoing_payloads(t *testing.T) {
+func TestOutgoing_goldenPayloads(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("₦5,000 to your bank 👨‍👩‍👧‍👦 ", 300)
 	tests := []struct {

@@ -51,7 +51,7 @@ func fixture(tb testing.TB, prefix string) []byte {
 	return nil
 }
 
-func TestDecode_everyFixtureGivesItsItems(t *testing.T) {
+func TestDecode_goldenItemsOfEveryFixture(t *testing.T) {
 	t.Parallel()
 	for _, f := range fixtures {
 		t.Run(f.file, func(t *testing.T) {

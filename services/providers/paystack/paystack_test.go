@@ -91,9 +91,9 @@ func newCanned(t testing.TB, now func() time.Time, size int) (*paystack.Client, 
 
 const verifyPath = "/transfer/verify/ofr-sample-reference"
 
-// TestSamples reads a sample of every answer that we know of, and of some that only look like one. The golden file says
+// TestSamples_areGoldenVerdicts reads a sample of every answer that we know of, and of some that only look like one. The golden file says
 // what each is taken for.
-func TestSamples(t *testing.T) {
+func TestSamples_areGoldenVerdicts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/samples/*.http")
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestSamples(t *testing.T) {
 	testkit.Golden(t, "verdicts.txt", []byte(out.String()))
 }
 
-func TestSend_saysExactlyThis(t *testing.T) {
+func TestSend_goldenRequests(t *testing.T) {
 	t.Parallel()
 	c, world := newCanned(t, testkit.Noon().Now, 0)
 	world.set("/transfer", 500, "")

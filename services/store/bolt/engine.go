@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"offrampbot/services/store"
 )
@@ -84,7 +85,7 @@ func (e *Engine) openFile(path string, noSync bool) (err error) {
 	e.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: lockTimeout, NoSync: noSync, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mappedBytes,
 	})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return fmt.Errorf("%s is in use by %s", path, readNote(path))
 	}
 	if err != nil {
@@ -189,7 +190,7 @@ func (e *Engine) View(ctx context.Context, fn func(ctx context.Context, r store.
 
 func (e *Engine) begin(writable bool) (*bbolt.Tx, error) {
 	btx, err := e.db.Begin(writable)
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return nil, store.ErrClosed
 	}
 	if err != nil {
