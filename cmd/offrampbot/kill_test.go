@@ -1,5 +1,3 @@
-//go:build kill
-
 package main
 
 import (
