@@ -82,15 +82,16 @@ func (b *bank) count(reference string) {
 	b.calls[reference]++
 }
 
-// open makes a transfer unless the reference is taken or the balance is short; "" means that it was made.
-func (b *bank) open(t *transfer) (refused string) {
+// open makes a transfer unless the reference is taken or the balance is short; refused is "" when it was made. From then on
+// only the bank touches t: made is a copy as it was at that moment.
+func (b *bank) open(t *transfer) (made transfer, refused string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.transfers[t.reference] != nil {
-		return "duplicate_transfer_reference"
+		return transfer{}, "duplicate_transfer_reference"
 	}
 	if b.balance[t.currency] < t.amount+t.fee {
-		return "insufficient_balance"
+		return transfer{}, "insufficient_balance"
 	}
 	b.transfers[t.reference] = t
 	b.order = append(b.order, t.reference)
@@ -98,7 +99,7 @@ func (b *bank) open(t *transfer) (refused string) {
 	if t.status == statusPending {
 		b.pending[t.reference] = t
 	}
-	return ""
+	return *t, ""
 }
 
 // move takes a transfer's money from the balance or puts it back, once each. The caller holds the lock.

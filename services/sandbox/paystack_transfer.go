@@ -67,10 +67,10 @@ func (w *World) makeTransfer(ctx context.Context, in transferRequest, p plan) re
 	if w.cfg.Approval {
 		t.status = statusReceived
 	}
-	if refused := w.bank.open(t); refused != "" {
+	made, refused := w.bank.open(t)
+	if refused != "" {
 		return paystackRefusal(refused)
 	}
-	made := *t
 	w.hub.tell(event{Kind: "bank", ID: made.reference, Text: made.status})
 	switch {
 	case p.webhook == faultWebhookFirst:
