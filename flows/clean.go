@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// The lengths that WhatsApp allows, in UTF-16 units (reference/whatsapp.md §3.3).
+// The lengths that WhatsApp allows, in UTF-16 units (Meta: Flow components).
 const (
 	maxTitle      = 30
 	maxFieldError = 30

@@ -11,7 +11,7 @@ import (
 	"offrampbot/services/store"
 )
 
-// The statuses of the endpoint that are Meta's own (reference/whatsapp.md §4.3).
+// The statuses of the endpoint that are Meta's own (Meta: Flow endpoint).
 const (
 	StatusDecrypt   = 421 // cannot decrypt: the client fetches the public key again and retries once
 	StatusTokenGone = 427 // the flow token is no longer valid: the client disables the button

@@ -25,7 +25,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s (%s)", p.Document, p.Line, p.Column, p.Rule, p.Text, p.Pointer)
 }
 
-// Check examines a Flow document by Meta's rules (whatsapp.md 3) and by ours: one error convention on every screen,
+// Check examines a Flow document by Meta's rules for Flow JSON and by ours: one error convention on every screen,
 // secrets listed as sensitive, nothing declared that is not shown. It returns every problem, in the order of the
 // document; none means that the document can be published.
 func Check(name string, doc []byte) []Problem {

@@ -29,7 +29,7 @@ type spec struct {
 
 var textStyle = []string{"font-weight", "strikethrough", "visible"}
 
-// components is whatsapp.md 3.3.
+// components is what Meta's page on Flow components allows.
 var components = map[string]spec{
 	"TextHeading":    {required: []string{"text"}, optional: []string{"visible"}, limits: map[string]int{"text": 80}},
 	"TextSubheading": {required: []string{"text"}, optional: []string{"visible"}, limits: map[string]int{"text": 80}},

@@ -42,7 +42,8 @@ func (a *app) seedSandbox(ctx context.Context) error {
 	return a.add("sandbox rates", l, err)
 }
 
-// refreshRates sets the seeded rates anew when they are old; a rate that somebody else set is kept, only made young.
+// refreshRates seeds the rates that are missing and makes its own young again when they are old. A rate that somebody
+// else has set is left alone, and grows old as in production.
 func (a *app) refreshRates(ctx context.Context) (worked bool, err error) {
 	err = a.db.Update(ctx, func(_ context.Context, tx store.Tx) error {
 		s, err := setting.Load(tx)

@@ -39,14 +39,14 @@ type Worker struct {
 	claims atomic.Int64
 
 	claiming sync.Mutex // one claim at a time, so that the slots of one process never race for one receipt
-	queue    []*task    // claimed and not yet handed out, a few
+	queue    []*claimed // claimed and not yet handed out, a few
 	mu       sync.Mutex
 	busy     map[string]bool // partitions with a slot
 	bursts   map[string]bool // partitions whose backlog is collapsed until it is drained
 }
 
-// task is one claimed receipt.
-type task struct {
+// claimed is a receipt that this process holds.
+type claimed struct {
 	receipt *delivery.Receipt
 	backlog delivery.Backlog
 }
@@ -127,7 +127,7 @@ func (w *Worker) take(ctx context.Context) (work func(context.Context), next tim
 }
 
 // next returns the next receipt of a partition without a slot, out of the queue or by a claim for up to most.
-func (w *Worker) next(ctx context.Context, most int) (*task, time.Time, error) {
+func (w *Worker) next(ctx context.Context, most int) (*claimed, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
 	defer cancel()
 	w.claiming.Lock()
@@ -158,13 +158,13 @@ func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error)
 	claims, next, err := delivery.Claimer{Lease: w.cfg.Lease, Most: most, SkipFunc: w.isBusy}.
 		Some(ctx, w.deps.Engine, owner, w.deps.Now())
 	for _, c := range claims {
-		w.queue = append(w.queue, &task{receipt: c.Receipt, backlog: w.begin(c)})
+		w.queue = append(w.queue, &claimed{receipt: c.Receipt, backlog: w.begin(c)})
 	}
 	return next, err
 }
 
 // giveBack returns a receipt that was claimed and not begun.
-func (w *Worker) giveBack(ctx context.Context, t *task) error {
+func (w *Worker) giveBack(ctx context.Context, t *claimed) error {
 	w.end(t.receipt.Partition)
 	now := w.deps.Now()
 	return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, t.receipt, now) })
@@ -200,7 +200,7 @@ func (w *Worker) end(partition string) {
 }
 
 // handleOne handles one claimed receipt and settles what the handler left.
-func (w *Worker) handleOne(ctx context.Context, t *task) error {
+func (w *Worker) handleOne(ctx context.Context, t *claimed) error {
 	r := t.receipt
 	defer w.end(r.Partition)
 	if r.Tries > delivery.MaxTries { // the tries before this one ended the process

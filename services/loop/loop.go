@@ -1,5 +1,5 @@
 // Package loop drives workers. A worker says what to do next; the loop gives it slots, wakes it on a commit, polls when
-// idle for what other processes committed, survives panics, and stops softly, then hard (HOUSE-STYLE 2.10).
+// idle for what other processes committed, survives panics, and stops softly, then hard.
 package loop
 
 import (

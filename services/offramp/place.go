@@ -218,7 +218,7 @@ func (s *Service) Cancel(ctx context.Context, userID, orderID, delivery string) 
 	return o, nil
 }
 
-// Open returns the user's unfunded order of an asset, or nil.
+// Open returns the user's orders that are not final, of the last fifty, newest first.
 func (s *Service) Open(ctx context.Context, userID string) ([]*Order, error) {
 	var out []*Order
 	err := s.engine.View(ctx, func(_ context.Context, r store.Reader) error {

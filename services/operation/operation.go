@@ -118,8 +118,8 @@ type Row struct {
 
 // Flow opens a WhatsApp Flow. The token is not stored: it is derived from Session when the message is sent.
 type Flow struct {
-	Name    string `bson:"name" json:"name"`       // sign_up, offramp
-	Session string `bson:"session" json:"session"` // seed of the token, see flows.Token
+	Name    string `bson:"name" json:"name"`       // sign_up, offramp_flow
+	Session string `bson:"session" json:"session"` // seed of the token, see flows.Tokens
 	CTA     string `bson:"cta" json:"cta"`
 }
 

@@ -13,7 +13,7 @@ import (
 // keep returns the context of a handler: it knows how long the lease lasts, a heartbeat renews the lease at a third of
 // its life, and it ends with cause operation.ErrLeaseLost when that does not succeed in time. release ends the
 // heartbeat and waits for it.
-func (w *Worker) keep(ctx context.Context, t *task) (held context.Context, release func()) {
+func (w *Worker) keep(ctx context.Context, t *claimed) (held context.Context, release func()) {
 	ctx, lose := context.WithCancelCause(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.HandleTimeout, ErrTooLong)
 	var ends atomic.Int64 // when the lease runs out, by the monotonic clock
@@ -54,7 +54,7 @@ func (w *Worker) keep(ctx context.Context, t *task) (held context.Context, relea
 }
 
 // renew is one heartbeat. It takes no longer than until the next one.
-func (w *Worker) renew(ctx context.Context, t *task) error {
+func (w *Worker) renew(ctx context.Context, t *claimed) error {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/3)
 	defer cancel()
 	now := w.now()

@@ -46,7 +46,7 @@ type Worker struct {
 	claims  atomic.Int64
 
 	claiming sync.Mutex // one claim at a time, so that the slots of one process never race for one operation
-	queue    []*task    // claimed and not yet handed out, a few
+	queue    []*claimed // claimed and not yet handed out, a few
 	mu       sync.Mutex
 	busy     map[string]bool // users with a slot
 }
@@ -128,15 +128,15 @@ func (w *Worker) take(ctx context.Context) (work func(context.Context), next tim
 	}, time.Time{}, nil
 }
 
-// task is one claimed operation.
-type task struct {
+// claimed is an operation that this process holds.
+type claimed struct {
 	op    *operation.Operation
 	lease operation.Lease
 	since time.Duration // when the lease began, by the monotonic clock
 }
 
 // next returns the next operation of a user without a slot, out of the queue or by a claim for up to most.
-func (w *Worker) next(ctx context.Context, most int) (*task, time.Time, error) {
+func (w *Worker) next(ctx context.Context, most int) (*claimed, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
 	defer cancel()
 	w.claiming.Lock()
@@ -173,13 +173,13 @@ func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error)
 	}.Some(ctx, w.engine, owner, w.now())
 	for _, op := range ops {
 		w.setBusy(op.User, true)
-		w.queue = append(w.queue, &task{op: op, lease: *op.Lease, since: since})
+		w.queue = append(w.queue, &claimed{op: op, lease: *op.Lease, since: since})
 	}
 	return next, err
 }
 
 // giveBack returns an operation that was claimed and not begun.
-func (w *Worker) giveBack(ctx context.Context, t *task) error {
+func (w *Worker) giveBack(ctx context.Context, t *claimed) error {
 	w.setBusy(t.op.User, false)
 	return w.write(ctx, t, operation.GiveBack)
 }
@@ -201,7 +201,7 @@ func (w *Worker) setBusy(user string, busy bool) {
 }
 
 // carryOut runs the handler under the lease and settles what it left.
-func (w *Worker) carryOut(ctx context.Context, t *task) error {
+func (w *Worker) carryOut(ctx context.Context, t *claimed) error {
 	defer w.setBusy(t.op.User, false)
 	if t.op.Tries > w.cfg.MaxTries { // the tries before this one ended the process
 		return w.park(ctx, t, fmt.Sprintf("gave up after %d tries", w.cfg.MaxTries))

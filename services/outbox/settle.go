@@ -13,7 +13,7 @@ import (
 )
 
 // settle decides about an operation whose handler returned an error.
-func (w *Worker) settle(ctx context.Context, t *task, err, cause error) error {
+func (w *Worker) settle(ctx context.Context, t *claimed, err, cause error) error {
 	log := w.log.With("operation_id", t.op.ID, "order_id", t.op.Order, "tries", t.op.Tries)
 	switch {
 	case errors.Is(err, operation.ErrLeaseLost), errors.Is(cause, operation.ErrLeaseLost):
@@ -39,7 +39,7 @@ func (w *Worker) settle(ctx context.Context, t *task, err, cause error) error {
 }
 
 // park hands the operation to the parker, and tries again later when even that does not work: it is never left behind.
-func (w *Worker) park(ctx context.Context, t *task, why string) error {
+func (w *Worker) park(ctx context.Context, t *claimed, why string) error {
 	parkCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.StoreTimeout)
 	defer cancel()
 	err := w.parker.OnPark(parkCtx, t.op, why)
@@ -55,7 +55,7 @@ func (w *Worker) park(ctx context.Context, t *task, why string) error {
 // write changes the operation under its lease, also while the process stops. A lease that is gone needs no writing: the
 // handler has closed the operation, or somebody else has it.
 func (w *Worker) write(
-	ctx context.Context, t *task, change func(tx store.Tx, op *operation.Operation, now time.Time) error,
+	ctx context.Context, t *claimed, change func(tx store.Tx, op *operation.Operation, now time.Time) error,
 ) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.cfg.StoreTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ type parcel struct {
 }
 
 // metaParcel signs a webhook as Meta does: HMAC-SHA256 with the app secret over the raw bytes, which are ASCII with
-// escapes (reference whatsapp.md 1.3).
+// escapes (Meta: webhooks).
 func (w *World) metaParcel(path string, value any) (parcel, error) {
 	body, err := metaJSON(value)
 	if err != nil {

@@ -10,7 +10,7 @@
 //	person ─► /         page.go       the phone page: a chat client and the levers, in plain files over the world API
 //
 // It reads signatures and Flow encryption a second time on its own, without the bot's packages, so that one wrong
-// reading cannot cancel out (HOUSE-STYLE 2.1). Faults (fault_*.go) are told truthfully: the effect and the answer are
+// reading cannot cancel out (docs/design.md §2). Faults (fault_*.go) are told truthfully: the effect and the answer are
 // two things, and each kind says which of them happens.
 //
 // Locks: people, bank, media, flows, faults, events and each chain have one mutex each. The bank, people and chain

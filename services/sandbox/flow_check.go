@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// The client's own error names (whatsapp.md 4.3).
+// The client's own error names (Meta: Flow endpoint).
 const (
 	errPayloadSchema      = "payload-schema-error"
 	errScreenTransition   = "invalid-screen-transition"

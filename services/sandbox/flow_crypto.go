@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// sealedRequest is the wire form of a request to the Flow endpoint (whatsapp.md 4.1).
+// sealedRequest is the wire form of a request to the Flow endpoint (Meta: Flow endpoint).
 type sealedRequest struct {
 	Data string `json:"encrypted_flow_data"`
 	Key  string `json:"encrypted_aes_key"`

@@ -56,7 +56,7 @@ func (w *World) askOnce(ctx context.Context, request map[string]any) (endpointAn
 	return readAnswer(c, status, body), nil
 }
 
-// readAnswer opens an answer. The body of a 427 may be encrypted or plain JSON, or empty (whatsapp.md 4.3).
+// readAnswer opens an answer. The body of a 427 may be encrypted or plain JSON, or empty (Meta: Flow endpoint).
 func readAnswer(c flowCipher, status int, body []byte) endpointAnswer {
 	answer := endpointAnswer{status: status, data: map[string]any{}}
 	if status != http.StatusOK && status != 427 {
@@ -91,7 +91,7 @@ func readAnswer(c flowCipher, status int, body []byte) endpointAnswer {
 	return answer
 }
 
-// flowRequest is the plain request of a session (whatsapp.md 4.2). From Flow JSON 7.3 with data API 4.0 on it carries
+// flowRequest is the plain request of a session (Meta: Flow endpoint). From Flow JSON 7.3 with data API 4.0 on it carries
 // the token's signature.
 func (w *World) flowRequest(s *flowSession, action, screen string, data map[string]any) map[string]any {
 	version := orString(s.flow.document.DataAPI, "3.0")

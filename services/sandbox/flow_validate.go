@@ -41,7 +41,7 @@ func publishable(version string) bool {
 	return false
 }
 
-// validateFlow checks a document by the rules of whatsapp.md 3.1 to 3.3 that a publish fails on.
+// validateFlow checks a document by those of Meta's rules for Flow JSON that a publish fails on.
 func validateFlow(raw []byte) []validationError {
 	var f finder
 	if len(raw) > 10<<20 {

@@ -102,7 +102,7 @@ func sameBearer(header, token string) bool {
 	return found && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
 }
 
-// graphTitle says how Meta words an error code and with which HTTP status it comes (whatsapp.md 2.6).
+// graphTitle says how Meta words an error code and with which HTTP status it comes (Meta: error codes).
 type graphTitle struct {
 	status int
 	title  string

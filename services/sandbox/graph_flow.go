@@ -79,7 +79,7 @@ func (w *World) subscribe(call graphCall) reply {
 	return done()
 }
 
-// verifyCallback asks a webhook address for its challenge (whatsapp.md 1.1).
+// verifyCallback asks a webhook address for its challenge (Meta: webhooks).
 func (w *World) verifyCallback(ctx context.Context, address, token string) bool {
 	challenge := rand.Text()
 	query := url.Values{"hub.mode": {"subscribe"}, "hub.challenge": {challenge}, "hub.verify_token": {token}}
@@ -175,7 +175,7 @@ func (f *flow) publishDraft() (refused string) {
 	return ""
 }
 
-// flowNode serves a Flow by id: read, change, upload, publish, deprecate, delete (whatsapp.md 3.5).
+// flowNode serves a Flow by id: read, change, upload, publish, deprecate, delete (Meta: Flows API).
 func (w *World) flowNode(call graphCall) reply {
 	f, err := readForm(call.c.GetHeader("Content-Type"), call.body)
 	if err != nil {

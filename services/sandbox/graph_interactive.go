@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// interactive is the body of a message with buttons, a list, a link or a Flow (whatsapp.md 2.2, 2.3).
+// interactive is the body of a message with buttons, a list, a link or a Flow (Meta: interactive messages).
 type interactive struct {
 	Type   string `json:"type"`
 	Header *struct {
@@ -196,7 +196,7 @@ func checkLink(name string, raw json.RawMessage) (*link, *refusal) {
 	return &link{Title: parameters.Text, URL: parameters.URL}, nil
 }
 
-// checkFlowButton checks a Flow message (whatsapp.md 2.3) against the Flows that are published here.
+// checkFlowButton checks a Flow message (Meta: sending a Flow) against the Flows that are published here.
 func (w *World) checkFlowButton(name string, raw json.RawMessage) (*flowButton, *refusal) {
 	if refused := named(name, "flow"); refused != nil {
 		return nil, refused

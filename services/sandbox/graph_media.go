@@ -54,7 +54,7 @@ func (s *mediaShelf) remove(id string) {
 	delete(s.files, id)
 }
 
-// mediaLimit is the largest size of a type in bytes, 0 for a type that is not taken (whatsapp.md 2.2).
+// mediaLimit is the largest size of a type in bytes, 0 for a type that is not taken (Meta: media).
 func mediaLimit(mimeType string) int {
 	switch {
 	case mimeType == "image/jpeg", mimeType == "image/png":

@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// servePaystack serves /paystack/…: the part of Paystack's API that pays money out (providers.md 3.2).
+// servePaystack serves /paystack/…: the part of Paystack's API that pays money out (paystack.com/docs/transfers).
 func (w *World) servePaystack(c *gin.Context) {
 	if !sameBearer(c.GetHeader("Authorization"), w.secrets.PaystackSecret) {
 		write(c, paystackError(http.StatusUnauthorized, "invalid_Key", "Invalid key"))

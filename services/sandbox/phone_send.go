@@ -31,7 +31,7 @@ func (w *World) sendFromPhone(ctx context.Context, m personMessage, copies int) 
 		message["from"] = who.phone
 	}
 	value := w.envelope()
-	if m.bubble.Type != "system" { // system messages come without contacts (whatsapp.md 1.6)
+	if m.bubble.Type != "system" { // system messages come without contacts (Meta: webhooks, system messages)
 		value["contacts"] = []any{who.contact()}
 	}
 	value["messages"] = []any{message}

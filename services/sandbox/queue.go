@@ -10,23 +10,23 @@ import (
 // maxTries bounds the deliveries of one webhook: with doubling pauses about a day of world time.
 const maxTries = 60
 
-// job is one webhook or call of the world that is due at a time. run reports whether it is over; if not it is tried
+// errand is one webhook or call of the world that is due at a time. run reports whether it is over; if not it is tried
 // again after a pause that doubles up to a minute.
-type job struct {
+type errand struct {
 	due   time.Time
 	seq   int
 	tries int
 	run   func(ctx context.Context) (over bool)
 }
 
-// queue holds jobs by due time.
+// queue holds errands by due time.
 type queue struct {
-	mu    sync.Mutex
-	now   func() time.Time
-	base  time.Duration
-	seq   int
-	jobs  jobHeap
-	ready chan struct{}
+	mu      sync.Mutex
+	now     func() time.Time
+	base    time.Duration
+	seq     int
+	errands errandHeap
+	ready   chan struct{}
 }
 
 func newQueue(now func() time.Time, base time.Duration) *queue {
@@ -36,16 +36,16 @@ func newQueue(now func() time.Time, base time.Duration) *queue {
 // queueWorkers is how many webhooks are delivered at the same time.
 const queueWorkers = 48
 
-// add puts a job in, due after a delay.
+// add puts an errand in, due after a delay.
 func (q *queue) add(delay time.Duration, run func(ctx context.Context) bool) {
-	q.push(&job{due: q.now().Add(delay), run: run})
+	q.push(&errand{due: q.now().Add(delay), run: run})
 }
 
-func (q *queue) push(j *job) {
+func (q *queue) push(e *errand) {
 	q.mu.Lock()
 	q.seq++
-	j.seq = q.seq
-	heap.Push(&q.jobs, j)
+	e.seq = q.seq
+	heap.Push(&q.errands, e)
 	q.mu.Unlock()
 	q.signal()
 }
@@ -57,52 +57,52 @@ func (q *queue) signal() {
 	}
 }
 
-// pop takes the first job when it is due; otherwise it says how long until the first one is, or that there is none.
-func (q *queue) pop() (j *job, wait time.Duration, any bool) {
+// pop takes the first errand when it is due; otherwise it says how long until the first one is, or that there is none.
+func (q *queue) pop() (e *errand, wait time.Duration, any bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.jobs) == 0 {
+	if len(q.errands) == 0 {
 		return nil, 0, false
 	}
-	if wait = q.jobs[0].due.Sub(q.now()); wait > 0 {
+	if wait = q.errands[0].due.Sub(q.now()); wait > 0 {
 		return nil, wait, true
 	}
-	j = heap.Pop(&q.jobs).(*job)
-	if len(q.jobs) > 0 {
+	e = heap.Pop(&q.errands).(*errand)
+	if len(q.errands) > 0 {
 		q.signal()
 	}
-	return j, 0, true
+	return e, 0, true
 }
 
-// step runs the first due job and reports whether there was one.
+// step runs the first due errand and reports whether there was one.
 func (q *queue) step(ctx context.Context) bool {
-	j, _, _ := q.pop()
-	if j == nil {
+	e, _, _ := q.pop()
+	if e == nil {
 		return false
 	}
-	q.perform(ctx, j)
+	q.perform(ctx, e)
 	return true
 }
 
-func (q *queue) perform(ctx context.Context, j *job) {
-	if j.run(ctx) || ctx.Err() != nil {
+func (q *queue) perform(ctx context.Context, e *errand) {
+	if e.run(ctx) || ctx.Err() != nil {
 		return
 	}
-	j.tries++
-	if j.tries >= maxTries {
+	e.tries++
+	if e.tries >= maxTries {
 		return
 	}
-	pause := min(q.base<<min(j.tries-1, 10), max(time.Minute, q.base))
-	j.due = q.now().Add(pause)
-	q.push(j)
+	pause := min(q.base<<min(e.tries-1, 10), max(time.Minute, q.base))
+	e.due = q.now().Add(pause)
+	q.push(e)
 }
 
-// work performs jobs until ctx ends.
+// work performs errands until ctx ends.
 func (q *queue) work(ctx context.Context) {
 	for ctx.Err() == nil {
-		j, wait, any := q.pop()
-		if j != nil {
-			q.perform(ctx, j)
+		e, wait, any := q.pop()
+		if e != nil {
+			q.perform(ctx, e)
 			continue
 		}
 		if !any {
@@ -118,22 +118,22 @@ func (q *queue) work(ctx context.Context) {
 	}
 }
 
-type jobHeap []*job
+type errandHeap []*errand
 
-func (h jobHeap) Len() int { return len(h) }
-func (h jobHeap) Less(i, k int) bool {
+func (h errandHeap) Len() int { return len(h) }
+func (h errandHeap) Less(i, k int) bool {
 	if h[i].due.Equal(h[k].due) {
 		return h[i].seq < h[k].seq
 	}
 	return h[i].due.Before(h[k].due)
 }
-func (h jobHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
+func (h errandHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
 
 // Push implements heap.Interface.
-func (h *jobHeap) Push(x any) { *h = append(*h, x.(*job)) }
+func (h *errandHeap) Push(x any) { *h = append(*h, x.(*errand)) }
 
 // Pop implements heap.Interface.
-func (h *jobHeap) Pop() any {
+func (h *errandHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]
 	old[len(old)-1] = nil

@@ -101,7 +101,7 @@ func (w *World) statusValue(m sentMessage, told string) map[string]any {
 		status["pricing"] = map[string]any{
 			"billable": false, "pricing_model": "PMP", "type": "free_customer_service", "category": "service",
 		}
-		value["contacts"] = []any{m.to.contact()} // absent on failed (whatsapp.md 1.7)
+		value["contacts"] = []any{m.to.contact()} // Meta leaves it out of failed ones
 	}
 	value["statuses"] = []any{status}
 	return value

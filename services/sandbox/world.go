@@ -93,7 +93,7 @@ func (w *World) Run(ctx context.Context) error {
 }
 
 // Step does one thing that is due: payments and blocks, else one webhook. It reports whether there was anything, so
-// that a simulator with its own clock can drive the world without Run.
+// that a test with its own clock can drive the world without Run.
 func (w *World) Step(ctx context.Context) (worked bool, err error) {
 	worked = w.passTime()
 	return w.queue.step(ctx) || worked, ctx.Err()

@@ -13,7 +13,7 @@ import (
 var ErrPersonal = errors.New("draft holds something that may be personal")
 
 // Draft is what a user is typing. It is decoration: from the confirmation on the order exists in the store, and losing
-// a draft never changes what happens to money (HOUSE-STYLE 3.3).
+// a draft never changes what happens to money (DESIGN §9).
 //
 // A PIN, an account number, a phone number or a name cannot be put into it: there is no field of free text, and Word
 // and ID refuse to be written when they look like one (I13).

@@ -1,5 +1,5 @@
 // Package store is the one narrow port between the domain and a database. Two engines implement it: store/mongo (the
-// system of record) and store/bolt (embedded, for demo, fast tests and the simulator). One conformance suite,
+// system of record) and store/bolt (embedded, for the demo and fast tests). One conformance suite,
 // store/storetest, passes on both.
 //
 // Snapshot isolation is not serialisable: two transactions may read the same sum, write different documents and both

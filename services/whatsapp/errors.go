@@ -12,7 +12,7 @@ import (
 // comes with 400 (P40).
 type Class string
 
-// The classes, by whatsapp.md 2.6.
+// The classes, by what Meta's page on error codes says of each.
 const (
 	ClassToken          Class = "token"           // our token or its rights: stop sending, page
 	ClassAccount        Class = "account"         // our account, number, registration or bill: stop sending, page
@@ -38,7 +38,7 @@ type Advice struct {
 	Page      bool // an operator must know
 }
 
-// AdviceFor gives the advice of whatsapp.md 2.6. A class that is not known gives the careful one.
+// AdviceFor gives what to do about a class. A class that is not known gives the careful one.
 func AdviceFor(class Class) Advice {
 	switch class {
 	case ClassToken, ClassAccount:

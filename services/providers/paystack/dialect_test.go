@@ -20,7 +20,7 @@ import (
 	"offrampbot/services/testkit"
 )
 
-// dialect speaks as Paystack does (reference/providers.md 3.2).
+// dialect speaks as Paystack does (paystack.com/docs/transfers).
 type dialect struct{}
 
 // object is a JSON object.

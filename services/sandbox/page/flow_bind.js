@@ -1,4 +1,4 @@
-// What ${…} and backtick expressions of a Flow mean (whatsapp.md 3.2): evaluated here, never as code.
+// What ${…} and backtick expressions of a Flow mean (Meta: Flow JSON): evaluated here, never as code.
 
 /**
  * Returns the value of a component's property. A scope has data, form and other(screen, kind, name); a string that is

@@ -7,7 +7,7 @@ const KINDS = {
   password: { type: "password" }, passcode: { type: "password", inputmode: "numeric" }, phone: { type: "tel", inputmode: "tel" },
 };
 const BOXES = 8; // longest passcode that is drawn as boxes
-const DEFAULT_LENGTH = { TextInput: 80, TextArea: 600 }; // as whatsapp.md 3.3 has it
+const DEFAULT_LENGTH = { TextInput: 80, TextArea: 600 }; // as Meta's page on Flow components has it
 
 /**
  * Draws an input. get reads a property; change(value) tells the screen. The result has root, focus(), problem() (the

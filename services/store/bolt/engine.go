@@ -1,5 +1,5 @@
-// Package bolt is the embedded store engine: one file, one process, one writer at a time. It serves demo, fast tests and
-// the simulator, and behaves as the MongoDB engine does (DESIGN §5); the suite in store/storetest proves it.
+// Package bolt is the embedded store engine: one file, one process, one writer at a time. It serves the demo and
+// fast tests, and behaves as the MongoDB engine does (DESIGN §5); the suite in store/storetest proves it.
 package bolt
 
 import (
@@ -27,12 +27,12 @@ const (
 // Options says where the file is and which indexes it serves.
 type Options struct {
 	// Path of the database file; its folder exists. Empty: a nameless temporary file that is never synced and vanishes
-	// with the process, for tests and the simulator.
+	// with the process, for tests and the demo.
 	Path    string
 	Indexes []store.Index
 	// Now is the clock behind Engine.Now.
 	Now func() time.Time
-	// NoSync leaves out the flush at each commit: a power cut may lose commits. Only for tests and the simulator.
+	// NoSync leaves out the flush at each commit: a power cut may lose commits. Only for tests and the demo.
 	NoSync bool
 	// Timeout bounds every Update and Append, waiting for the writer's turn included; 0 is ten seconds.
 	Timeout time.Duration
