@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -107,9 +108,20 @@ func (s *scene) interactive(interactive map[string]any) {
 	s.say(map[string]any{"type": "interactive", "interactive": interactive})
 }
 
+// arrives waits until the world has delivered something to the bot: the page shows it before.
+func (s *scene) arrives(what string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return strings.Contains(strings.Join(s.arrived, "\n"), what)
+	}, browserPatience, 20*time.Millisecond, "%s never arrived", what)
+}
+
 // readAndType marks the person's first message as read, and shows that an answer is being typed.
 func (s *scene) readAndType() {
 	s.t.Helper()
+	s.arrives("wamid.")
 	s.mu.Lock()
 	wamid := regexp.MustCompile(`wamid\.[A-Za-z0-9_-]+`).FindString(s.arrived[0])
 	s.mu.Unlock()
@@ -195,6 +207,7 @@ func TestPage_drawsEveryComponentOfAFlow(t *testing.T) {
 	require.Equal(t, "Ada Obi", b.text(pageScreen("DONE")+" .is-TextBody"))
 	b.tap(pageFooter("DONE"))
 	b.until("the Flow has ended", `document.querySelectorAll(".layer").length === 0`)
+	s.arrives(`"response_json":`)
 	require.Equal(t, map[string]any{
 		"name": "Ada Obi", "bank": "b07", "kind": "company", "company": "Obi Ltd", "days": []any{"mo", "we"}, "coins": []any{"usdc"},
 		"born": "1990-06-15", "agree": true, "city": "Lagos", "flow_token": "token-of-the-gallery",
@@ -335,11 +348,8 @@ func TestPage_showsWhatABotCanSay(t *testing.T) {
 	b.tap(".choices .sheet-foot .primary")
 	b.until("the choice is in the chat", `document.querySelector(".message.mine:last-child")?.innerText.includes("Help")`)
 	b.shot("messages")
-	s.mu.Lock()
-	all := strings.Join(s.arrived, "\n")
-	s.mu.Unlock()
-	require.Contains(t, all, `"button_reply":{"id":"b-two","title":"The second"}`)
-	require.Contains(t, all, `"list_reply":{"id":"r-help","title":"Help"}`)
+	s.arrives(`"button_reply":{"id":"b-two","title":"The second"}`)
+	s.arrives(`"list_reply":{"id":"r-help","title":"Help"}`)
 	b.phonesSurviveAReload(s.base)
 	require.Empty(t, b.console())
 }

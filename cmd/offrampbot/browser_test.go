@@ -19,9 +19,9 @@ import (
 func startDemo(t *testing.T) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	out := &safeBuffer{}
+	out, log := &safeBuffer{}, filepath.Join(t.TempDir(), "bot.log")
 	ended := make(chan error, 1)
-	go func() { ended <- runDemo(ctx, out, "127.0.0.1:0", filepath.Join(t.TempDir(), "bot.log")) }()
+	go func() { ended <- runDemo(ctx, out, "127.0.0.1:0", log) }()
 	t.Cleanup(func() {
 		stop()
 		<-ended

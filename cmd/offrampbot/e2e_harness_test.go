@@ -84,14 +84,29 @@ var shortTimes = map[string]string{
 
 func newTown(t *testing.T, db database, redisURL string, env map[string]string) *town {
 	t.Helper()
-	public, internal, err := freeAddresses()
-	require.NoError(t, err)
+	public, internal := quietAddress(t), quietAddress(t)
 	own := map[string]string{"HTTP_ADDR": public, "INTERNAL_ADDR": internal}
 	w := openWorld(t, "http://"+public, own, shortTimes, env)
 	w.db, w.redis = db, redisURL
 	w.start()
 	t.Cleanup(func() { w.stop() })
 	return w
+}
+
+// quietAddress is a free loopback address out of a range from which the system gives none: only another bot of these
+// tests could take it, by chance, before its own bot listens on it or while that one restarts.
+func quietAddress(t *testing.T) string {
+	t.Helper()
+	const first, count, tries = 15_000, 15_000, 50
+	for range tries {
+		addr := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(count))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			require.NoError(t, l.Close())
+			return addr
+		}
+	}
+	require.FailNow(t, "no address is free")
+	return ""
 }
 
 // openWorld runs the simulated world alone, in front of a bot that is or will be at an address.
@@ -133,17 +148,31 @@ func (w *town) start() {
 	require.NoError(w.t, err)
 	require.NoError(w.t, a.seedSandbox(ctx))
 	w.app = a
-	var done sync.WaitGroup
-	done.Go(func() { _ = a.run(ctx) })
+	before := strings.Count(w.log.String(), `"msg":"ready"`)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := a.run(ctx); err != nil {
+			w.t.Errorf("the bot ended with an error: %v", err)
+		}
+	}()
 	var once sync.Once
 	w.stop = func() {
 		once.Do(func() {
 			cancel()
-			done.Wait()
+			<-ended
 			_ = a.close(context.WithoutCancel(ctx))
 		})
 	}
 	w.eventually("the bot is ready", func() bool {
+		select {
+		case <-ended:
+			require.FailNow(w.t, "the bot ended before it was ready", w.tail())
+		default:
+		}
+		if strings.Count(w.log.String(), `"msg":"ready"`) == before { // whoever answers meanwhile is not this bot
+			return false
+		}
 		res, err := http.Get(w.bot + "/readyz") //nolint:noctx // a test on loopback
 		if err != nil {
 			return false

@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -165,7 +164,6 @@ func TestRestart_inTheMiddleOfASaleLosesNothing(t *testing.T) {
 		p.hears("30 USDT arrived")
 		reference := p.sells("25 usdt on base", "0123456789")
 		w.stop()
-		time.Sleep(50 * time.Millisecond)
 		w.start()
 		w.becomes(reference, offramp.Success)
 		require.Len(t, w.bank(), 1)

@@ -137,9 +137,10 @@ func TestSettings_getAndSet(t *testing.T) { //nolint:paralleltest // it changes 
 	h.inside(func(ctx context.Context, a *app) {
 		require.NoError(t, a.db.View(ctx, func(_ context.Context, r store.Reader) error {
 			entries, err := store.All[audit.Entry](r, store.Query{Collection: store.Audit, Index: "stream", Equal: []any{setting.Stream}})
+			require.NoError(t, err)
 			require.Len(t, entries, 1)
 			require.Equal(t, "market moved", entries[0].Why)
-			return err
+			return nil
 		}))
 	})
 }
