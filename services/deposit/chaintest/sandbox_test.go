@@ -29,7 +29,9 @@ func TestSuite_onTheSandbox(t *testing.T) {
 
 func TestSuite_onARealNode(t *testing.T) { //nolint:paralleltest // the node is shared by the sub-tests
 	url := testkit.AnvilURL(t)
-	chaintest.Run(t, func(t *testing.T) *chaintest.World { return chaintest.NewAnvil(t, url) }, chaintest.WithBooks)
+	anvil := func(t *testing.T) *chaintest.World { return chaintest.NewAnvil(t, url) }
+	chaintest.Run(t, anvil, chaintest.WithBooks)
+	chaintest.RunSeveral(t, anvil, chaintest.WithBooks)
 }
 
 const sandboxFake = "0x00000000000000000000000000000000000fa4e0"

@@ -22,7 +22,7 @@ type World struct {
 	Address func() string
 	// Pay puts a payment of whole tokens into the pool and returns its transaction. The next block mines it.
 	Pay func(to, asset string, whole int64) (tx string)
-	// PayMany pays each address in one transaction; nil where the chain cannot.
+	// PayMany pays each address in one transaction; only RunSeveral needs it.
 	PayMany func(to []string, asset string, whole int64) (tx string)
 	// PayFake pays in a token that is not in the policy.
 	PayFake func(to string) (tx string)

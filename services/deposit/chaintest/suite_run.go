@@ -21,6 +21,15 @@ func Run(t *testing.T, newWorld func(t *testing.T) *World, setup Setup) {
 	runFaults(t, newWorld, setup)
 }
 
+// RunSeveral checks what must hold beside Run on a chain that makes several transfers in one transaction: its World has
+// PayMany.
+func RunSeveral(t *testing.T, newWorld func(t *testing.T) *World, setup Setup) {
+	t.Helper()
+	t.Run("several transfers of one transaction are several deposits", func(t *testing.T) {
+		severalPerTransaction(newSession(t, newWorld(t), setup))
+	})
+}
+
 type suiteCase struct {
 	name string
 	test func(t *testing.T, s *session)
@@ -34,7 +43,6 @@ func cases() []suiteCase {
 		{"a pending deposit that is dropped leaves no credit", droppedWhilePending},
 		{"mined again after a reorganisation it is reversed and credited again", minedAgain},
 		{"dropped for good it is reversed only", droppedForGood},
-		{"several transfers of one transaction are several deposits", severalPerTransaction},
 		{"a token that is not in the registry is never credited", wrongToken},
 		{"a token with 18 decimals is credited in micro-units", manyDecimals},
 		{"a restart after every poll changes nothing", restartsMidWay},
@@ -141,10 +149,7 @@ func droppedForGood(_ *testing.T, s *session) {
 	s.wantState(tx, deposit.Reverted)
 }
 
-func severalPerTransaction(t *testing.T, s *session) {
-	if s.PayMany == nil {
-		t.Skip("this chain makes one transfer a transaction")
-	}
+func severalPerTransaction(s *session) {
 	tx := s.PayMany([]string{s.alice, s.bob, s.alice}, "USDT", 4)
 	s.mine(4)
 	s.wantHeld("alice", "USDT", 8)
