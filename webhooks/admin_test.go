@@ -34,9 +34,12 @@ func TestAdmin_tokens(t *testing.T) {
 		})
 	}
 	h.wantRefusal(h.do("GET", path, "", as("down")), 503, "store_unavailable")
-	made := NewSessionCookie(admin.Token{Text: "t", Expires: time.Unix(1, 0)})
+	made := Cookies{}.Fresh(admin.Token{Text: "t", Expires: time.Unix(1, 0)})
 	require.Equal(t, "__Host-offramp=t; Path=/; Expires=Thu, 01 Jan 1970 00:00:01 GMT; HttpOnly; Secure; SameSite=Strict", made.String())
-	require.Contains(t, EndSessionCookie().String(), "Max-Age=0")
+	require.Contains(t, Cookies{}.End().String(), "Max-Age=0")
+	plain := Cookies{Plain: true}
+	require.Equal(t, "offramp=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict", plain.End().String())
+	require.Equal(t, 401, h.do("GET", path, "", cookie, cookie).Code, "two cookies of the name: one is somebody else's")
 }
 
 func TestAdmin_headersAndOrigin(t *testing.T) {
@@ -48,7 +51,7 @@ func TestAdmin_headersAndOrigin(t *testing.T) {
 	w := h.do("GET", "/admin/login", "")
 	require.Equal(t, "log in, ", w.Body.String())
 	for name, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'self'", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
 	} {
 		require.Contains(t, w.Header().Get(name), want)
 	}

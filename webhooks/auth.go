@@ -17,20 +17,33 @@ const (
 	// domain.
 	SessionCookie = "__Host-offramp"
 	identityKey   = "identity"
+	pageKey       = "page"
 )
 
-// NewSessionCookie is the cookie of a fresh login; a page sets it.
-func NewSessionCookie(token admin.Token) *http.Cookie {
+// Cookies makes the session cookie of a browser. Plain leaves out Secure and the prefix that needs it: for a sandbox on
+// plain http, whose cookie not every browser would keep otherwise.
+type Cookies struct{ Plain bool }
+
+// Name is the cookie's name.
+func (k Cookies) Name() string {
+	if k.Plain {
+		return strings.TrimPrefix(SessionCookie, "__Host-")
+	}
+	return SessionCookie
+}
+
+// Fresh is the cookie that carries a token.
+func (k Cookies) Fresh(token admin.Token) *http.Cookie {
 	return &http.Cookie{
-		Name: SessionCookie, Value: token.Text, Path: "/", Expires: token.Expires, Secure: true, HttpOnly: true,
+		Name: k.Name(), Value: token.Text, Path: "/", Expires: token.Expires, Secure: !k.Plain, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// EndSessionCookie is the cookie that ends a session in the browser; the token itself is voided by admin.Service.Logout.
-func EndSessionCookie() *http.Cookie {
+// End is the cookie that ends a session in the browser; the token itself is voided by admin.Service.Logout.
+func (k Cookies) End() *http.Cookie {
 	return &http.Cookie{
-		Name: SessionCookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: k.Name(), Path: "/", MaxAge: -1, Secure: !k.Plain, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
 
@@ -48,10 +61,12 @@ func (e *Edge) staff(p admin.Permission) []step {
 
 // page is the chain of a page; without a permission it is public.
 func (e *Edge) page(p admin.Permission) []step {
+	page := step{"page", markPage}
 	if p != "" {
-		return e.staff(p)
+		return append([]step{page}, e.staff(p)...)
 	}
 	return []step{
+		page,
 		{"headers", headers},
 		e.body(64 << 10),
 		{"same_origin", e.sameOrigin},
@@ -59,11 +74,17 @@ func (e *Edge) page(p admin.Permission) []step {
 	}
 }
 
+// markPage makes refusals of the request pages, too.
+func markPage(c *gin.Context) {
+	c.Set(pageKey, true)
+	c.Next()
+}
+
 // headers keep an admin page from being framed, cached or made to run what somebody put into a name (E4, B98).
 func headers(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("Content-Security-Policy",
-		"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+		"default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -84,7 +105,7 @@ func (e *Edge) sameOrigin(c *gin.Context) {
 
 // token finds out who asks: by bearer token, else by cookie, never by both.
 func (e *Edge) token(c *gin.Context) {
-	who, err := e.deps.Staff.Verify(c.Request.Context(), tokenOf(c.Request))
+	who, err := e.deps.Staff.Verify(c.Request.Context(), e.tokenOf(c.Request))
 	if err != nil {
 		if fault.Is(err, "unauthorized") {
 			c.Header("WWW-Authenticate", `Bearer realm="admin"`)
@@ -96,7 +117,7 @@ func (e *Edge) token(c *gin.Context) {
 	c.Next()
 }
 
-func tokenOf(r *http.Request) string {
+func (e *Edge) tokenOf(r *http.Request) string {
 	if header := r.Header.Values("Authorization"); len(header) > 0 {
 		scheme, token, _ := strings.Cut(header[0], " ")
 		if len(header) != 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -104,11 +125,11 @@ func tokenOf(r *http.Request) string {
 		}
 		return token
 	}
-	cookie, err := r.Cookie(SessionCookie)
-	if err != nil {
+	found := r.CookiesNamed(Cookies{Plain: e.cfg.PlainCookie}.Name())
+	if len(found) != 1 { // with two, somebody else set one of them
 		return ""
 	}
-	return cookie.Value
+	return found[0].Value
 }
 
 // identity is who token has found.

@@ -66,7 +66,13 @@ func (e *Edge) engine(on listener) http.Handler {
 	for _, s := range e.first() {
 		g.Use(s.run)
 	}
-	g.NoRoute(func(c *gin.Context) { e.fail(c, fault.New("route_unknown", nil)) })
+	g.NoRoute(func(c *gin.Context) {
+		if path := c.Request.URL.Path; strings.HasPrefix(path, "/admin/") && !strings.HasPrefix(path, "/admin/api/") {
+			c.Set(pageKey, true)
+			headers(c)
+		}
+		e.fail(c, fault.New("route_unknown", nil))
+	})
 	g.NoMethod(func(c *gin.Context) { e.fail(c, fault.New("method_unknown", nil)) })
 	for _, r := range e.routes {
 		if r.listener != on {
@@ -116,7 +122,7 @@ func (d Deps) validate() error {
 	v := reflect.ValueOf(d)
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
-		if name != "Pages" && v.Field(i).IsNil() {
+		if name != "Pages" && name != "Refuse" && v.Field(i).IsNil() {
 			errs = append(errs, fmt.Errorf("webhooks: %s is missing", name))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"offrampbot/services/admin"
 	"offrampbot/services/fault"
 	"offrampbot/services/store"
 )
@@ -62,6 +63,14 @@ func (e *Edge) writeStatus(c *gin.Context, f *fault.Error, status int) {
 		c.Header("Retry-After", strconv.Itoa(retryAfter(f.RetryAfter)))
 	}
 	text := e.deps.Texts.Render("en", fault.RowOf(f.Code).Message, f.Args)
+	if e.deps.Refuse != nil && c.GetBool(pageKey) {
+		var who admin.Identity
+		if known, ok := c.Get(identityKey); ok {
+			who, _ = known.(admin.Identity)
+		}
+		e.deps.Refuse(c.Writer, c.Request, who, Refusal{Code: f.Code, Status: status, Message: text})
+		return
+	}
 	writeJSON(c, status, problem{Error: f.Code, Message: text})
 }
 

@@ -87,6 +87,16 @@ type AdminPage struct {
 	Handle     PageHandler
 }
 
+// Refusal is why a page is not shown, in words for people.
+type Refusal struct {
+	Code    string
+	Status  int
+	Message string
+}
+
+// RefusalHandler shows a refusal as a page. Who is empty when the token was not good.
+type RefusalHandler func(w http.ResponseWriter, r *http.Request, who admin.Identity, why Refusal)
+
 // Health says how the process is. Neither text reaches a stranger.
 type Health interface {
 	// Live fails when a worker's loop has stopped turning.

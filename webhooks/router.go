@@ -24,6 +24,7 @@ type Deps struct {
 	Reads    Reads
 	Changes  Changes
 	Pages    []AdminPage
+	Refuse   RefusalHandler // shows refusals of pages; nil: they are answered as those of the API
 	Limiter  Limiter
 	Health   Health
 	Metrics  Metrics
@@ -42,6 +43,7 @@ type Config struct {
 	AppSecrets      [][]byte // of WhatsApp; current, and previous during a rotation
 	DepositSecrets  [][]byte // of trusted confirmation events, likewise
 	SeparateMetrics bool     // /metrics has a listener of its own
+	PlainCookie     bool     // the session cookie of a sandbox on plain http, see Cookies
 	HandlerTimeout  time.Duration
 	AdminLimit      ratelimit.Limit // per member of staff
 	LoginLimit      ratelimit.Limit // per address that posts to a public page

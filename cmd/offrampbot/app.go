@@ -313,16 +313,20 @@ func (a *app) openEdge(context.Context, tune) (err error) {
 	if err != nil {
 		return err
 	}
-	a.edge, err = webhooks.New(webhooks.Deps{
+	deps := webhooks.Deps{
 		Inbox: a.inbox, Repeats: repeats{a}, Rails: rails, Approver: approver{a.orders}, Flows: a.endpoint, Confirm: a.orders,
 		Staff: a.staff, Reads: tales, Changes: tales, Limiter: a.limiter, Health: a.health, Metrics: a.metrics,
 		Scrape: a.metrics.Handler(), Texts: a.texts, Log: a.log, Now: now,
 		Digest: func(parts ...string) string { return ids.Digest(a.lookupKey(), parts...) },
-	}, webhooks.Config{
+	}
+	if err := a.addPages(tales, &deps); err != nil {
+		return err
+	}
+	a.edge, err = webhooks.New(deps, webhooks.Config{
 		PhoneNumberID: a.cfg.WhatsApp.PhoneNumberID, VerifyToken: a.cfg.WhatsApp.VerifyToken.Reveal(),
 		AppSecrets:      secrets(a.cfg.WhatsApp.AppSecret, a.cfg.WhatsApp.AppSecretPrevious),
 		DepositSecrets:  secrets(a.cfg.Deposit.WebhookSecret, a.cfg.Deposit.WebhookSecretPrevious),
-		SeparateMetrics: a.cfg.HTTP.MetricsAddr != "",
+		SeparateMetrics: a.cfg.HTTP.MetricsAddr != "", PlainCookie: a.plainCookie(),
 	})
 	return err
 }

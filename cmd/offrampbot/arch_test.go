@@ -50,7 +50,7 @@ var rings = map[string]ring{
 	"services/whatsapp": adapter, "services/providers/paystack": adapter, "services/chains/evm": adapter,
 	"services/slip":    adapter,
 	"services/sandbox": world, "services/simulate": driver,
-	"flows_json": edge, "commands": edge, "flows": edge, "bot": edge, "webhooks": edge,
+	"flows_json": edge, "commands": edge, "flows": edge, "bot": edge, "webhooks": edge, "webhooks/pages": edge,
 	"cmd/offrampbot":   command,
 	"services/testkit": tests, "services/store/storetest": tests, "services/payout/payouttest": tests,
 	"services/exchange/exchangetest": tests, "services/deposit/chaintest": tests, "services/redishook/redistest": tests,
@@ -76,6 +76,7 @@ var allowed = map[ring][]ring{
 // edges says which edge packages may import which.
 var edges = map[string][]string{
 	"webhooks":         {"bot", "flows"},
+	"webhooks/pages":   {},
 	"bot":              {"commands", "flows"},
 	"flows":            {"flows_json"},
 	"commands":         {},
