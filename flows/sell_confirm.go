@@ -125,7 +125,8 @@ func (v *visit) coolDown(ctx context.Context, q *quote.Quote) (a Answer, refused
 // notPlaced says why a sale was not accepted. What may be corrected or may pass keeps the screen; the rest ends the form.
 func (v *visit) notPlaced(ctx context.Context, q *quote.Quote, err error) (Answer, error) {
 	f := fault.As(err)
-	isUnsure := f.Kind == fault.Unknown || f.Kind == fault.Internal && !errors.Is(err, store.ErrUnavailable)
+	isUnsure := errors.Is(err, store.ErrCommitUnknown) || f.Kind == fault.Unknown ||
+		f.Kind == fault.Internal && !errors.Is(err, store.ErrUnavailable)
 	if isUnsure {
 		// It may have been placed: the claim stays, and the same submission again finds out.
 		v.d.Log.ErrorContext(ctx, "placing a sale did not end", "order_id", q.ID, "error", v.typed.Scrub(err.Error()))

@@ -207,10 +207,7 @@ func (a *app) openOrders(context.Context, tune) error {
 	if err != nil {
 		return err
 	}
-	rail, err := paystack.New(paystack.Config{
-		URL: a.cfg.Paystack.URL, SecretKey: a.cfg.Paystack.SecretKey, SecretKeyPrevious: a.cfg.Paystack.SecretKeyPrevious,
-		Timeout: a.cfg.Times.ProviderTimeout,
-	}, transport(), now)
+	rail, err := newRail(a.cfg)
 	if err != nil {
 		return err
 	}
@@ -228,19 +225,40 @@ func (a *app) openOrders(context.Context, tune) error {
 	if err != nil {
 		return err
 	}
+	addresses, err := treasuryOf(a.cfg)
+	if err != nil {
+		return err
+	}
 	treasury := map[string]bool{}
-	for _, address := range a.cfg.Deposit.TreasuryAddresses {
-		canonical, err := assets.CanonicalAddress(address)
-		if err != nil {
-			return fmt.Errorf("TREASURY_ADDRESSES: %w", err)
-		}
-		treasury[canonical] = true
+	for _, address := range addresses {
+		treasury[address] = true
 	}
 	a.orders, err = offramp.New(offramp.Deps{
 		Engine: a.db, Registry: a.registry, Venues: offramp.Venues{desk.Name(): desk}, Rails: a.rails, Router: router,
 		Sealer: a.sealer, Screener: list, Watcher: watcher{a.log, a.metrics}, Now: now, LookupKey: a.lookupKey(),
 	}, offramp.Config{Policy: policyOf(a.cfg.Times, a.cfg.Store.Timeout), Venue: desk.Name(), Guard: a.guard, Treasury: treasury})
 	return err
+}
+
+// newRail makes the client of Paystack's transfers.
+func newRail(cfg *config.Config) (*paystack.Client, error) {
+	return paystack.New(paystack.Config{
+		URL: cfg.Paystack.URL, SecretKey: cfg.Paystack.SecretKey, SecretKeyPrevious: cfg.Paystack.SecretKeyPrevious,
+		Timeout: cfg.Times.ProviderTimeout,
+	}, transport(), now)
+}
+
+// treasuryOf is TREASURY_ADDRESSES in the one form in which addresses are compared.
+func treasuryOf(cfg *config.Config) ([]string, error) {
+	var out []string
+	for _, address := range cfg.Deposit.TreasuryAddresses {
+		canonical, err := assets.CanonicalAddress(address)
+		if err != nil {
+			return nil, fmt.Errorf("TREASURY_ADDRESSES: %w", err)
+		}
+		out = append(out, canonical)
+	}
+	return out, nil
 }
 
 // loadScreening reads SCREENING_FILE. Only a sandbox may leave it out; real money is never sold unscreened by accident.

@@ -30,16 +30,19 @@ func (a *app) lockedOrder(next outbox.HandlerFunc) outbox.HandlerFunc {
 }
 
 // locked runs fn under a lock. Held elsewhere means: busy, a moment later; a holder that died or could not give it back
-// blocks nobody longer than the lock's life. A Redis that does not answer means: without the lock.
+// blocks nobody longer than the lock's life. A Redis that does not answer means: without the lock, also when it falls silent
+// meanwhile: a call to a bank is not cut off for that, and what fn says is what happened.
 func (a *app) locked(ctx context.Context, key string, busy error, fn func(ctx context.Context) error) error {
 	ran := false
-	err := a.locker.Do(ctx, key, func(ctx context.Context) error {
+	var said error
+	err := a.locker.Do(ctx, key, func(context.Context) error {
 		ran = true
-		return fn(ctx)
+		said = fn(ctx)
+		return nil
 	})
 	switch {
 	case ran:
-		return err
+		return said
 	case errors.Is(err, lock.ErrHeld):
 		return fmt.Errorf("%w: %w", busy, err)
 	default:

@@ -13,7 +13,6 @@ import (
 	"offrampbot/services/assets"
 	"offrampbot/services/chains/evm"
 	"offrampbot/services/deposit"
-	"offrampbot/services/providers/paystack"
 	"offrampbot/services/reconcile"
 )
 
@@ -64,18 +63,11 @@ func (a *app) reconciler(window time.Duration) (*reconcile.Reconciler, error) {
 			sources[chain.ID] = source
 		}
 	}
-	var treasury []string
-	for _, address := range a.cfg.Deposit.TreasuryAddresses {
-		canonical, err := assets.CanonicalAddress(address)
-		if err != nil {
-			return nil, fmt.Errorf("TREASURY_ADDRESSES: %w", err)
-		}
-		treasury = append(treasury, canonical)
+	treasury, err := treasuryOf(a.cfg)
+	if err != nil {
+		return nil, err
 	}
-	rail, err := paystack.New(paystack.Config{
-		URL: a.cfg.Paystack.URL, SecretKey: a.cfg.Paystack.SecretKey, SecretKeyPrevious: a.cfg.Paystack.SecretKeyPrevious,
-		Timeout: a.cfg.Times.ProviderTimeout,
-	}, transport(), now)
+	rail, err := newRail(a.cfg)
 	if err != nil {
 		return nil, err
 	}

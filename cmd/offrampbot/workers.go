@@ -11,6 +11,7 @@ import (
 
 	"offrampbot/services/audit"
 	"offrampbot/services/chains/evm"
+	"offrampbot/services/config"
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
 	"offrampbot/services/figures"
@@ -34,9 +35,9 @@ type runner interface {
 }
 
 // openWorkers makes every loop of the process.
-func (a *app) openWorkers(context.Context, tune) error {
-	for _, open := range []func() error{a.openInbox, a.openOutbox, a.openChains, a.openSweeps} {
-		if err := open(); err != nil {
+func (a *app) openWorkers(ctx context.Context, _ tune) error {
+	for _, open := range []func(context.Context) error{a.openInbox, a.openOutbox, a.openChains, a.openSweeps} {
+		if err := open(ctx); err != nil {
 			return err
 		}
 	}
@@ -51,7 +52,7 @@ func (a *app) add(name string, l runner, err error) error {
 	return nil
 }
 
-func (a *app) openInbox() error {
+func (a *app) openInbox(context.Context) error {
 	w, err := inbox.NewWorker(inbox.Deps{
 		Engine: a.db, Sealer: a.sealer, Metrics: inboxMetrics{a.metrics}, Log: a.log, Now: now,
 		Handlers: map[delivery.Source]inbox.Handler{
@@ -64,22 +65,30 @@ func (a *app) openInbox() error {
 	return a.add("inbox", w, err)
 }
 
-// lanes are the outbox workers: each kind its own, so that a slow provider never starves messages.
-func (a *app) openOutbox() error {
-	for _, lane := range []struct {
-		kind        operation.Kind
-		handler     outbox.HandlerFunc
-		parker      outbox.Parker
-		concurrency int
-		ordered     bool
-	}{
+// lane is how one kind of operation is carried out.
+type lane struct {
+	kind        operation.Kind
+	handler     outbox.HandlerFunc
+	parker      outbox.Parker
+	concurrency int
+	ordered     bool
+}
+
+// lanes are the outbox workers: each kind its own, so that a slow provider never starves messages. What concerns an order
+// is parked by the order service, which moves the order or tells people (rule 9).
+func (a *app) lanes() []lane {
+	return []lane{
 		{operation.StartExchange, a.lockedOrder(a.orders.Exchange), a.orders, 8, false},
 		{operation.Payout, a.lockedOrder(a.orders.Payout), a.orders, 8, false},
-		{operation.LookUp, a.lockedOrder(a.orders.LookUp), nil, 8, false},
+		{operation.LookUp, a.lockedOrder(a.orders.LookUp), a.orders, 8, false},
 		{operation.Notify, a.sender.Handle, nil, 16, true},
 		{operation.Read, a.markRead, nil, 4, false},
 		{operation.Alert, a.alert, nil, 2, false},
-	} {
+	}
+}
+
+func (a *app) openOutbox(context.Context) error {
+	for _, lane := range a.lanes() {
 		w, err := outbox.New(outbox.Deps{Engine: a.db, Handler: lane.handler, Parker: lane.parker, Log: a.log, Now: now}, outbox.Config{
 			Kind: lane.kind, Owner: a.owner, Lease: a.cfg.Times.OutboxLease, Ordered: lane.ordered, Concurrency: lane.concurrency,
 			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(),
@@ -97,9 +106,14 @@ func monotonic() func() time.Duration {
 	return func() time.Duration { return time.Since(start) }
 }
 
-// openChains makes a watcher for each chain that has nodes.
-func (a *app) openChains() error {
+// openChains makes a watcher for each chain. One without a node is refused: its deposit addresses would be shown, and
+// nobody would see what is sent there.
+func (a *app) openChains(ctx context.Context) error {
 	addresses, err := deposit.NewBook(a.db, a.book)
+	if err != nil {
+		return err
+	}
+	treasury, err := treasuryOf(a.cfg)
 	if err != nil {
 		return err
 	}
@@ -109,10 +123,9 @@ func (a *app) openChains() error {
 			return err
 		}
 		if source == nil {
-			a.log.Warn("chain has no node and is not watched", "chain", chain.ID)
-			continue
+			return fmt.Errorf("chain %s has no node: set %s, or leave the chain out of REGISTRY_FILE", chain.ID, config.ChainVariable(chain.ID))
 		}
-		if err := checkChain(source, a.cfg.Times.ProviderTimeout); err != nil {
+		if err := checkChain(ctx, source, a.cfg.Times.ProviderTimeout); err != nil {
 			return err
 		}
 		policy, err := deposit.PolicyOf(a.registry, chain.ID)
@@ -121,7 +134,7 @@ func (a *app) openChains() error {
 		}
 		w, err := deposit.New(deposit.Deps{
 			Source: source, Engine: a.db, Addresses: addresses, Applier: a.orders, Alarms: alarms{a}, Now: nowMillis,
-		}, deposit.Config{Policy: policy, Treasury: a.cfg.Deposit.TreasuryAddresses, Holder: a.owner, Poll: a.cfg.Times.ChainPoll})
+		}, deposit.Config{Policy: policy, Treasury: treasury, Holder: a.owner, Poll: a.cfg.Times.ChainPoll})
 		if err != nil {
 			return err
 		}
@@ -135,14 +148,14 @@ func (a *app) openChains() error {
 }
 
 // checkChain refuses nodes of another chain. A node that does not answer now is asked again by the watcher.
-func checkChain(source deposit.Source, patience time.Duration) error {
+func checkChain(ctx context.Context, source deposit.Source, patience time.Duration) error {
 	node, ok := source.(interface {
 		Check(ctx context.Context) error
 	})
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("node did not say its chain in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("node did not say its chain in time"))
 	defer cancel()
 	if err := node.Check(ctx); errors.Is(err, evm.ErrChainID) {
 		return err
@@ -153,7 +166,7 @@ func checkChain(source deposit.Source, patience time.Duration) error {
 func nowMillis() time.Time { return now().Truncate(time.Millisecond) }
 
 // openSweeps makes the loops that find what is due by its documents.
-func (a *app) openSweeps() error {
+func (a *app) openSweeps(context.Context) error {
 	sweeper, err := inbox.NewSweeper(a.db, now)
 	if err != nil {
 		return err

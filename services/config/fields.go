@@ -59,7 +59,7 @@ func (c *Config) Summary() []Shown {
 		out = append(out, Shown{f.Name, shown(f.value.Interface())})
 	}
 	for _, name := range c.ChainURLs.Names() {
-		out = append(out, Shown{chainVariable(name), "set"})
+		out = append(out, Shown{ChainVariable(name), "set"})
 	}
 	return out
 }

@@ -68,6 +68,7 @@ func (c ChainURLs) Reveal(chain string) []string {
 	return out
 }
 
-func chainVariable(chain string) string {
+// ChainVariable is the name of the variable that lists a chain's nodes.
+func ChainVariable(chain string) string {
 	return "CHAIN_" + strings.ReplaceAll(strings.ToUpper(chain), "-", "_") + "_RPC_URLS"
 }

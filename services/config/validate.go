@@ -88,7 +88,7 @@ func (p *Problems) relations(cfg *Config, broken map[string]bool) {
 	for _, chain := range cfg.ChainURLs.Names() {
 		for _, u := range cfg.ChainURLs.Reveal(chain) {
 			if !hasScheme(u, "http", "https", "ws", "wss") {
-				p.add(chainVariable(chain), "has an entry that is not an http, https, ws or wss address")
+				p.add(ChainVariable(chain), "has an entry that is not an http, https, ws or wss address")
 				break
 			}
 		}
@@ -121,7 +121,7 @@ func (p *Problems) production(cfg *Config, sandbox []string) {
 	p.outside("WHATSAPP_GRAPH_URL", cfg.WhatsApp.GraphURL)
 	for _, chain := range cfg.ChainURLs.Names() {
 		for _, u := range cfg.ChainURLs.Reveal(chain) {
-			if p.outside(chainVariable(chain), u) {
+			if p.outside(ChainVariable(chain), u) {
 				break
 			}
 		}

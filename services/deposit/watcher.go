@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"offrampbot/services/assets"
 	"offrampbot/services/store"
 )
 
@@ -126,6 +127,9 @@ func New(deps Deps, cfg Config) (*Watcher, error) {
 		raised: map[string]struct{}{},
 	}
 	for _, a := range cfg.Treasury {
+		if canonical, err := assets.CanonicalAddress(a); err != nil || canonical != a {
+			return nil, fmt.Errorf("make deposit watcher: treasury address %s is not in canonical form", a)
+		}
 		w.treasury[a] = true
 	}
 	return w, nil

@@ -89,9 +89,17 @@ func (s *Service) hasTime(ctx context.Context) bool {
 	return operation.Left(ctx) >= s.policy.ProviderTimeout+s.policy.StoreTimeout
 }
 
+// known is the context of a commit after a call: what the other side said is stored also when the worker is stopped or the
+// call took all of its time. The lease is what still guards the operation.
+func (s *Service) known(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), s.policy.StoreTimeout, errors.New("store time-out"))
+}
+
 // leave ends the work on an operation whose order went on without it. One that was called stays open, with a look-up,
 // until it is known what became of it.
 func (s *Service) leave(ctx context.Context, op *operation.Operation, lease operation.Lease) error {
+	ctx, cancel := s.known(ctx)
+	defer cancel()
 	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
 		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
 		if err != nil {
@@ -111,6 +119,8 @@ func (s *Service) leave(ctx context.Context, op *operation.Operation, lease oper
 // already applied outcome closes the operation as well; a refused one is looked up, because only a fresh look-up says
 // what is true of an attempt that its order no longer waits for (rule 10).
 func (s *Service) settle(ctx context.Context, op *operation.Operation, lease operation.Lease, e Occurrence) error {
+	ctx, cancel := s.known(ctx)
+	defer cancel()
 	return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
 		held, err := operation.Hold(u.tx, op.ID, lease, u.now)
 		if err != nil {
@@ -157,6 +167,8 @@ func (s *Service) wait(ctx context.Context, op *operation.Operation, lease opera
 	if s.now().Sub(op.CreatedAt) > s.policy.NotNowGiveUp {
 		return s.Park(ctx, op, lease, "not now for too long: "+why)
 	}
+	ctx, cancel := s.known(ctx)
+	defer cancel()
 	return s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
 		held, err := operation.Hold(tx, op.ID, lease, s.now())
 		if err != nil {
@@ -170,6 +182,8 @@ func (s *Service) wait(ctx context.Context, op *operation.Operation, lease opera
 // nothing that holds money waits on a parked record (rule 9). A look-up is not closed: it is made again on the schedule,
 // like one that got no answer, and a person is told.
 func (s *Service) Park(ctx context.Context, op *operation.Operation, lease operation.Lease, reason string) error {
+	ctx, cancel := s.known(ctx)
+	defer cancel()
 	if op.Kind == operation.LookUp {
 		return s.ofOrder(ctx, op.Order, func(u *unit, o *Order) error {
 			held, err := operation.Hold(u.tx, op.ID, lease, u.now)

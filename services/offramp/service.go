@@ -114,13 +114,15 @@ func (s *Service) ofOrder(ctx context.Context, orderID string, fn func(u *unit, 
 	})
 }
 
-// commit runs one transaction, again from the start when it lost a race, and then tells those who only watch.
+// commit runs one transaction, again from the start when it lost a race, and then tells those who only watch. An error with
+// store.ErrCommitUnknown in its chain says that what was asked may have been done, whatever later tries met.
 func (s *Service) commit(ctx context.Context, fn func(tx store.Tx, now time.Time) (*unit, error)) error {
-	var err error
+	var err, unknown error
 	for range staleTries {
 		var done *unit
+		at := s.now()
 		err = s.engine.Update(ctx, func(_ context.Context, tx store.Tx) error {
-			u, err := fn(tx, s.now())
+			u, err := fn(tx, at)
 			if err != nil {
 				return err
 			}
@@ -131,9 +133,14 @@ func (s *Service) commit(ctx context.Context, fn func(tx store.Tx, now time.Time
 			s.after(ctx, done)
 			return nil
 		}
-		if !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrCommitUnknown) {
-			return err
+		if errors.Is(err, store.ErrCommitUnknown) {
+			unknown = err
+		} else if !errors.Is(err, store.ErrStale) {
+			break
 		}
+	}
+	if unknown != nil && !errors.Is(err, store.ErrCommitUnknown) {
+		return fmt.Errorf("%w, after it was tried: %w", unknown, err)
 	}
 	return err
 }
