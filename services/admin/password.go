@@ -25,7 +25,7 @@ const (
 type hasher struct {
 	slots chan struct{}
 	rand  io.Reader
-	dummy string // compared when the account does not exist, so that both cases take as long (I6)
+	dummy string // compared when the account does not exist, so that both cases take as long (security I6)
 }
 
 func newHasher(rand io.Reader) (*hasher, error) {
