@@ -128,6 +128,12 @@ type source struct {
 // sources parses every file of the module that is not a test, whatever its build tags.
 func sources(t *testing.T) []source {
 	t.Helper()
+	return sourcesWhere(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+}
+
+// sourcesWhere parses the files of the module whose names are wanted.
+func sourcesWhere(t *testing.T, isWanted func(name string) bool) []source {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	set := token.NewFileSet()
 	var out []source
@@ -141,7 +147,7 @@ func sources(t *testing.T) []source {
 			}
 			return nil
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if !strings.HasSuffix(name, ".go") || !isWanted(name) {
 			return nil
 		}
 		tree, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -47,7 +47,7 @@ func problems(s source, own ring) []string {
 			out = append(out, s.set.Position(node.Pos()).String()+": "+why)
 		}
 	}
-	if lines := s.set.Position(s.tree.FileEnd).Line; lines > maxFileLines {
+	if isTooLong(s) {
 		add(s.tree, "file has more than 500 lines")
 	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
@@ -73,6 +73,18 @@ func problems(s source, own ring) []string {
 		return true
 	})
 	return out
+}
+
+func isTooLong(s source) bool { return s.set.Position(s.tree.FileEnd).Line > maxFileLines }
+
+// Tests may be as long as they like, their files may not.
+func TestSource_filesOfTestsAreNotTooLong(t *testing.T) {
+	t.Parallel()
+	for _, s := range sourcesWhere(t, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
+		if isTooLong(s) {
+			t.Errorf("%s has more than %d lines", s.file, maxFileLines)
+		}
+	}
 }
 
 // exempt lists the lines that a nolint comment with a reason covers: its own and the next one.
