@@ -57,7 +57,7 @@ func adminCreateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&email, "email", "", "e-mail address, which is the account's id")
-	cmd.Flags().StringVar(&role, "role", "", "viewer, support, operator or approver")
+	cmd.Flags().StringVar(&role, "role", "", "viewer, support, operator, approver or owner")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

@@ -27,7 +27,7 @@ func (a *app) seedSandbox(ctx context.Context) error {
 	for _, who := range []struct {
 		login sandbox.Operator
 		role  admin.Role
-	}{{operator, admin.Approver}, {second, admin.Approver}} {
+	}{{operator, admin.Owner}, {second, admin.Approver}} {
 		_, err := a.staff.Create(ctx, admin.NewAdmin{
 			Email: who.login.Email, Role: who.role, Password: who.login.Password, TOTP: who.login.TOTP, By: "system:sandbox",
 		})

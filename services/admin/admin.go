@@ -41,6 +41,8 @@ type Identity struct {
 	Role    Role
 	JTI     string
 	Expires time.Time
+	Since   time.Time // of the login; zero for a token that was issued on the host
+	epoch   int
 }
 
 // Actor is the identity's name in the audit trail.

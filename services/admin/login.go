@@ -124,7 +124,7 @@ func (s *Service) finishLogin(ctx context.Context, id, code string, at time.Time
 	if !accepted {
 		return Token{}, fault.New("login_refused", nil)
 	}
-	return s.tokens.sign(id, jti, epoch, at)
+	return s.tokens.sign(id, jti, epoch, at, at)
 }
 
 func (s *Service) refuseLogin(ctx context.Context, id, why string, at time.Time) error {
@@ -166,7 +166,7 @@ func (s *Service) Issue(ctx context.Context, email string) (Token, error) {
 	case err != nil:
 		return Token{}, fmt.Errorf("issue token: %w", err)
 	}
-	return s.tokens.sign(id, jti, epoch, at)
+	return s.tokens.sign(id, jti, epoch, at, time.Time{})
 }
 
 // Verify returns who a token belongs to, with the role that the account has now. Fault code: unauthorized.
@@ -185,13 +185,13 @@ func (s *Service) Verify(ctx context.Context, text string) (Identity, error) {
 	case !a.accepts(c.Epoch, c.ID):
 		return Identity{}, fault.New("unauthorized", errors.New("token was revoked"))
 	}
-	return Identity{ID: a.ID, Role: a.Role, JTI: c.ID, Expires: c.ExpiresAt.Time}, nil
+	return Identity{ID: a.ID, Role: a.Role, JTI: c.ID, Expires: c.ExpiresAt.Time, Since: c.since(), epoch: c.Epoch}, nil
 }
 
-// Logout voids one token.
+// Logout voids a session: its token and all that Renew made of it.
 func (s *Service) Logout(ctx context.Context, who Identity) error {
 	return s.change(ctx, who.ID, who.Actor(), "logout", "", func(a *Admin, at time.Time) {
-		a.revoke(who.JTI, who.Expires.Add(clockTolerance), at)
+		a.revoke(who.JTI, at.Add(maxTokenLife+clockTolerance), at)
 	})
 }
 

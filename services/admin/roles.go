@@ -11,10 +11,11 @@ const (
 	Support  Role = "support"  // freezes users and unlocks PINs
 	Operator Role = "operator" // changes settings, re-drives parked records, asks for approvals
 	Approver Role = "approver" // decides what another person asked for
+	Owner    Role = "owner"    // changes roles and closes accounts of other staff
 )
 
 // Roles lists the roles from least to most.
-func Roles() []Role { return []Role{Viewer, Support, Operator, Approver} }
+func Roles() []Role { return []Role{Viewer, Support, Operator, Approver, Owner} }
 
 // Permission is one thing that staff may do.
 type Permission string
@@ -29,11 +30,12 @@ const (
 	Redrive       Permission = "redrive"        // try a parked record again
 	AskApproval   Permission = "ask_approval"   // ask to settle, release or resume
 	Decide        Permission = "decide"         // approve or reject what another person asked for
+	ManageStaff   Permission = "manage_staff"   // change roles, close and open accounts; new ones are made on the host
 )
 
 // Permissions lists every permission.
 func Permissions() []Permission {
-	return []Permission{Read, FreezeUser, UnlockUser, UnfreezeUser, ChangeSetting, Redrive, AskApproval, Decide}
+	return []Permission{Read, FreezeUser, UnlockUser, UnfreezeUser, ChangeSetting, Redrive, AskApproval, Decide, ManageStaff}
 }
 
 // least is the smallest role that has a permission.
@@ -46,6 +48,7 @@ var least = map[Permission]Role{
 	Redrive:       Operator,
 	AskApproval:   Operator,
 	Decide:        Approver,
+	ManageStaff:   Owner,
 }
 
 // Can reports whether a role has a permission. An unknown role or permission can nothing.

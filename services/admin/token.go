@@ -27,6 +27,16 @@ type Key struct {
 type claims struct {
 	jwt.RegisteredClaims
 	Epoch int `json:"epoch"`
+	// Since is when somebody logged in, in all tokens of the session; absent in a token that was issued on the host.
+	Since *jwt.NumericDate `json:"auth_time,omitempty"`
+}
+
+// since is the time of the login, zero without one.
+func (c *claims) since() time.Time {
+	if c.Since == nil {
+		return time.Time{}
+	}
+	return c.Since.UTC()
 }
 
 // signer makes and reads tokens. The method is pinned and the key comes from a fixed set (B94).
@@ -37,10 +47,15 @@ type signer struct {
 	now  func() time.Time
 }
 
-// sign makes a token for an account.
-func (s *signer) sign(id, jti string, epoch int, at time.Time) (Token, error) {
+// sign makes a token for an account. Since is the time of the login, zero for a token that no login made.
+func (s *signer) sign(id, jti string, epoch int, at, since time.Time) (Token, error) {
 	expires := at.Add(s.life).Truncate(time.Second)
+	var login *jwt.NumericDate
+	if !since.IsZero() {
+		login = jwt.NewNumericDate(since)
+	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
+		Since: login,
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: issuer, Audience: jwt.ClaimStrings{audience}, Subject: id, ID: jti,
 			IssuedAt: jwt.NewNumericDate(at), NotBefore: jwt.NewNumericDate(at), ExpiresAt: jwt.NewNumericDate(expires),

@@ -60,6 +60,7 @@ var table = []Row{
 	{"staff_invalid", Invalid, 422, "error.staff_invalid", slog.LevelInfo},
 	{"staff_exists", Conflict, 409, "error.staff_exists", slog.LevelInfo},
 	{"staff_unknown", NotFound, 404, "error.staff_unknown", slog.LevelInfo},
+	{"own_account", Denied, 403, "error.own_account", slog.LevelWarn},
 	{"forbidden", Denied, 403, "error.forbidden", slog.LevelWarn},
 	{"body_too_large", Invalid, 413, "error.body_too_large", slog.LevelWarn},
 	{"encoding_unsupported", Invalid, 415, "error.encoding_unsupported", slog.LevelWarn},
