@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"slices"
 	"sync"
 )
 
@@ -52,6 +54,40 @@ func (w *Wakes) Wake(c Collection) {
 // Blank empties the struct behind a document before a row is decoded into it. Otherwise a field that the row does not
 // have would keep what an earlier row, or an earlier run of the same callback, had left there.
 func Blank(into Document) { reflect.ValueOf(into).Elem().SetZero() }
+
+// Run is what an engine keeps about one run of a transaction. The zero value is ready.
+type Run struct {
+	Revisions Revisions
+	err       error
+	written   []Collection
+}
+
+// Do makes one call of the transaction unless an earlier one failed. The first error poisons it: later calls and the
+// commit return it, because the server has usually aborted by then, and going on could only loop (B80). That a document
+// is not there is an answer and poisons nothing.
+func (r *Run) Do(call func() error) error {
+	if r.err != nil {
+		return r.err
+	}
+	err := call()
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		r.err = err
+	}
+	return err
+}
+
+// Err is what poisoned the transaction.
+func (r *Run) Err() error { return r.err }
+
+// Wrote remembers that the transaction has written to a collection, whose watchers the commit wakes.
+func (r *Run) Wrote(c Collection) {
+	if !slices.Contains(r.written, c) {
+		r.written = append(r.written, c)
+	}
+}
+
+// Written lists the collections that the transaction has written to.
+func (r *Run) Written() []Collection { return r.written }
 
 // Revisions remembers the revisions that a transaction wrote into documents, so that an abort can take them back: a
 // caller that runs the same callback again must find its documents as they were. The zero value is ready.

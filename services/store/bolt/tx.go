@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -58,43 +57,29 @@ func decode(doc bson.Raw, into store.Document) error {
 // tx implements store.Tx.
 type tx struct {
 	reader
-	poison    error // the first error; every later call and the commit return it
-	written   []store.Collection
-	revisions store.Revisions
+	run store.Run
 }
 
 var _ store.Tx = (*tx)(nil)
 
-// do runs one call unless the transaction is poisoned, and poisons it with the call's error.
-func (t *tx) do(call func() error) error {
-	if t.poison != nil {
-		return t.poison
-	}
-	err := call()
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		t.poison = err
-	}
-	return err
-}
-
 // Get implements store.Reader.
 func (t *tx) Get(c store.Collection, id string, into store.Document) error {
-	return t.do(func() error { return t.reader.Get(c, id, into) })
+	return t.run.Do(func() error { return t.reader.Get(c, id, into) })
 }
 
 // Find implements store.Reader.
 func (t *tx) Find(q store.Query, each func(store.Decode) (bool, error)) error {
-	return t.do(func() error { return t.findAll(q, each) })
+	return t.run.Do(func() error { return t.findAll(q, each) })
 }
 
 // Insert implements store.Tx.
 func (t *tx) Insert(c store.Collection, doc store.Document) error {
-	return t.do(func() error { return t.insert(c, doc) })
+	return t.run.Do(func() error { return t.insert(c, doc) })
 }
 
 // Ensure implements store.Tx.
 func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err error) {
-	err = t.do(func() error {
+	err = t.run.Do(func() error {
 		if t.document(c, doc.Head().ID) != nil {
 			return t.check()
 		}
@@ -106,7 +91,7 @@ func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err 
 
 // Replace implements store.Tx.
 func (t *tx) Replace(c store.Collection, doc store.Document) error {
-	return t.do(func() error {
+	return t.run.Do(func() error {
 		head := doc.Head()
 		old, err := t.current(c, head.ID, head.Revision)
 		if err != nil {
@@ -118,7 +103,7 @@ func (t *tx) Replace(c store.Collection, doc store.Document) error {
 
 // Delete implements store.Tx.
 func (t *tx) Delete(c store.Collection, id string, revision int64) error {
-	return t.do(func() error {
+	return t.run.Do(func() error {
 		old, err := t.current(c, id, revision)
 		if err != nil {
 			return fmt.Errorf("delete %s of %s: %w", id, c, err)
@@ -126,7 +111,7 @@ func (t *tx) Delete(c store.Collection, id string, revision int64) error {
 		if err := t.reindex(c, id, old, nil); err != nil {
 			return err
 		}
-		t.wrote(c)
+		t.run.Wrote(c)
 		if err := t.tx.Bucket(documentsBucket(c)).Delete([]byte(id)); err != nil {
 			return fmt.Errorf("delete %s of %s: %w", id, c, err)
 		}
@@ -165,7 +150,7 @@ func (t *tx) current(c store.Collection, id string, revision int64) (bson.Raw, e
 
 func (t *tx) put(c store.Collection, doc store.Document, old bson.Raw, revision int64) error {
 	id := doc.Head().ID
-	t.revisions.Set(doc.Head(), revision)
+	t.run.Revisions.Set(doc.Head(), revision)
 	raw, err := bson.Marshal(doc)
 	if err != nil {
 		return fmt.Errorf("encode %s of %s: %w", id, c, err)
@@ -177,17 +162,11 @@ func (t *tx) put(c store.Collection, doc store.Document, old bson.Raw, revision 
 	if err != nil {
 		return fmt.Errorf("create collection %s: %w", c, err)
 	}
-	t.wrote(c)
+	t.run.Wrote(c)
 	if err := b.Put([]byte(id), raw); err != nil {
 		return fmt.Errorf("write %s of %s: %w", id, c, err)
 	}
 	return nil
-}
-
-func (t *tx) wrote(c store.Collection) {
-	if !slices.Contains(t.written, c) {
-		t.written = append(t.written, c)
-	}
 }
 
 // change is what a write does to one index.

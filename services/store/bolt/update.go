@@ -21,7 +21,7 @@ func (e *Engine) Update(ctx context.Context, fn func(ctx context.Context, tx sto
 		if err := fn(ctx, t); err != nil {
 			return err
 		}
-		return t.poison
+		return t.run.Err()
 	})
 }
 
@@ -75,7 +75,7 @@ func (e *Engine) write(ctx context.Context, name string, fn func(ctx context.Con
 			_ = btx.Rollback() // after a commit that went wrong it is closed already
 		}
 		if !done || err != nil {
-			t.revisions.Restore()
+			t.run.Revisions.Restore()
 		}
 	}()
 	if err := fn(ctx, t); err != nil {
@@ -84,7 +84,7 @@ func (e *Engine) write(ctx context.Context, name string, fn func(ctx context.Con
 	if ctx.Err() != nil {
 		return fmt.Errorf("commit: %w: %w", store.ErrUnavailable, context.Cause(ctx))
 	}
-	if len(t.written) == 0 {
+	if len(t.run.Written()) == 0 {
 		return nil
 	}
 	if err := point.Before(ctx, name); err != nil {
@@ -94,7 +94,7 @@ func (e *Engine) write(ctx context.Context, name string, fn func(ctx context.Con
 		return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 	}
 	done = true
-	for _, c := range t.written {
+	for _, c := range t.run.Written() {
 		e.wakes.Wake(c)
 	}
 	if err := point.After(ctx, name); err != nil {

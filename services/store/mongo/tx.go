@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
@@ -58,57 +57,42 @@ func decode(doc bson.Raw, into store.Document) error {
 // tx implements store.Tx in one transaction.
 type tx struct {
 	reader
-	poison    error // the first error; every later call and the commit return it
-	written   []store.Collection
-	revisions store.Revisions
+	run store.Run
 }
 
 var _ store.Tx = (*tx)(nil)
 
-// do runs one call unless the transaction is poisoned, and poisons it with the call's error: the server has usually
-// aborted by then, and going on could only loop (B80).
-func (t *tx) do(call func() error) error {
-	if t.poison != nil {
-		return t.poison
-	}
-	err := call()
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		t.poison = err
-	}
-	return err
-}
-
 // Get implements store.Reader.
 func (t *tx) Get(c store.Collection, id string, into store.Document) error {
-	return t.do(func() error { return t.reader.Get(c, id, into) })
+	return t.run.Do(func() error { return t.reader.Get(c, id, into) })
 }
 
 // Find implements store.Reader.
 func (t *tx) Find(q store.Query, each func(store.Decode) (bool, error)) error {
-	return t.do(func() error { return t.reader.Find(q, each) })
+	return t.run.Do(func() error { return t.reader.Find(q, each) })
 }
 
 // Insert implements store.Tx.
 func (t *tx) Insert(c store.Collection, doc store.Document) error {
-	return t.do(func() error {
-		raw, err := encodeNew(&t.revisions, c, doc)
+	return t.run.Do(func() error {
+		raw, err := encodeNew(&t.run.Revisions, c, doc)
 		if err != nil {
 			return err
 		}
 		if _, err := t.engine.collection(c).InsertOne(t.ctx, raw); err != nil {
 			return classify(t.ctx, "insert into", c, err)
 		}
-		t.wrote(c)
+		t.run.Wrote(c)
 		return nil
 	})
 }
 
 // Ensure implements store.Tx in one round trip: an upsert that sets fields only when it inserts.
 func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err error) {
-	err = t.do(func() error {
+	err = t.run.Do(func() error {
 		head := doc.Head()
 		before := head.Revision
-		raw, err := encodeNew(&t.revisions, c, doc)
+		raw, err := encodeNew(&t.run.Revisions, c, doc)
 		if err != nil {
 			return err
 		}
@@ -118,9 +102,9 @@ func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err 
 			return classify(t.ctx, "insert into", c, err)
 		}
 		if inserted = result.UpsertedCount == 1; inserted {
-			t.wrote(c)
+			t.run.Wrote(c)
 		} else {
-			t.revisions.Set(head, before)
+			t.run.Revisions.Set(head, before)
 		}
 		return nil
 	})
@@ -129,10 +113,10 @@ func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err 
 
 // Replace implements store.Tx.
 func (t *tx) Replace(c store.Collection, doc store.Document) error {
-	return t.do(func() error {
+	return t.run.Do(func() error {
 		head := doc.Head()
 		match := byRevision(head.ID, head.Revision)
-		t.revisions.Set(head, head.Revision+1)
+		t.run.Revisions.Set(head, head.Revision+1)
 		raw, err := encode(c, doc)
 		if err != nil {
 			return err
@@ -144,14 +128,14 @@ func (t *tx) Replace(c store.Collection, doc store.Document) error {
 		if result.MatchedCount != 1 {
 			return fmt.Errorf("replace %s of %s: %w", head.ID, c, store.ErrStale)
 		}
-		t.wrote(c)
+		t.run.Wrote(c)
 		return nil
 	})
 }
 
 // Delete implements store.Tx.
 func (t *tx) Delete(c store.Collection, id string, revision int64) error {
-	return t.do(func() error {
+	return t.run.Do(func() error {
 		result, err := t.engine.collection(c).DeleteOne(t.ctx, byRevision(id, revision))
 		if err != nil {
 			return classify(t.ctx, "delete from", c, err)
@@ -159,17 +143,11 @@ func (t *tx) Delete(c store.Collection, id string, revision int64) error {
 		if result.DeletedCount != 1 {
 			return fmt.Errorf("delete %s of %s: %w", id, c, store.ErrStale)
 		}
-		t.wrote(c)
+		t.run.Wrote(c)
 		return nil
 	})
 }
 
 func byRevision(id string, revision int64) bson.D {
 	return bson.D{{Key: "_id", Value: id}, {Key: "rev", Value: revision}}
-}
-
-func (t *tx) wrote(c store.Collection) {
-	if !slices.Contains(t.written, c) {
-		t.written = append(t.written, c)
-	}
 }

@@ -91,22 +91,22 @@ func (e *Engine) attempt(ctx context.Context, session *driver.Session, fn func(c
 			abort(ctx, session, &concern)
 		}
 		if !committing || err != nil {
-			t.revisions.Restore()
+			t.run.Revisions.Restore()
 		}
 	}()
 	err = fn(ctx, t)
 	switch {
-	case t.poison != nil && isTransient(t.poison):
+	case t.run.Err() != nil && isTransient(t.run.Err()):
 		// Whatever fn made of it: the server has aborted, and what fn decided on may be gone.
-		return &errAgain{t.poison}
+		return &errAgain{t.run.Err()}
 	case err != nil:
 		return err
-	case t.poison != nil:
-		return t.poison
+	case t.run.Err() != nil:
+		return t.run.Err()
 	case ctx.Err() != nil:
 		return fmt.Errorf("commit: %w", unavailable(ctx, ctx.Err()))
 	}
-	if len(t.written) > 0 {
+	if len(t.run.Written()) > 0 {
 		if err := point.Before(ctx, point.StoreCommit); err != nil {
 			return err
 		}
@@ -131,20 +131,20 @@ func (e *Engine) commit(ctx context.Context, session *driver.Session, t *tx) err
 	for n := 1; ; n++ {
 		err := session.CommitTransaction(ctx)
 		switch {
-		case err == nil && len(t.written) == 0:
+		case err == nil && len(t.run.Written()) == 0:
 			return nil
 		case err == nil:
-			e.wake(t.written)
+			e.wake(t.run.Written())
 			if err := point.After(ctx, point.StoreCommit); err != nil {
 				return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 			}
 			return nil
 		case isTransient(err) && !hasLabel(err, labelUnknown):
 			return &errAgain{err} // the server says that it was not committed
-		case len(t.written) == 0:
+		case len(t.run.Written()) == 0:
 			return fmt.Errorf("commit: %w", unavailable(ctx, err)) // nothing to be unsure of
 		case !hasLabel(err, labelUnknown) || n == maxCommits || !pause(ctx, n):
-			e.wake(t.written)
+			e.wake(t.run.Written())
 			return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 		}
 	}
