@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"offrampbot/services/operation"
+	"offrampbot/services/outside"
 	"offrampbot/services/store"
 )
 
@@ -313,7 +314,7 @@ func TestSender_keepsThePace(t *testing.T) {
 func TestSender_nothingSentIsTriedAgainSoon(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.meta.sendFunc = func(Outgoing) (SendResult, error) { return SendResult{}, failed(errNotSent) }
+	h.meta.sendFunc = func(Outgoing) (SendResult, error) { return SendResult{}, failed(outside.ErrNotSent) }
 	h.record("n1", "ada", text("hi"))
 	h.run()
 	require.Equal(t, operation.Pending, h.op("n1").State)

@@ -14,33 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"offrampbot/services/point"
+	"offrampbot/services/outside"
 )
 
 // maxAnswer bounds what is read of an API answer.
 const maxAnswer = 1 << 20
-
-// errNotSent marks what failed before anything left the process.
-var errNotSent = errors.New("nothing was sent")
-
-// pointTransport passes every call through the choke point, so that crash tests reach each of them.
-type pointTransport struct{ base http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (t pointTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := point.Before(r.Context(), point.Outside); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotSent, err)
-	}
-	response, err := t.base.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := point.After(r.Context(), point.Outside); err != nil {
-		closeBody(response)
-		return nil, err
-	}
-	return response, nil
-}
 
 // closeBody gives the connection back; what was needed has been read, so its error tells nothing.
 func closeBody(response *http.Response) { _ = response.Body.Close() }
@@ -48,7 +26,7 @@ func closeBody(response *http.Response) { _ = response.Body.Close() }
 // newHTTP makes a client that follows no redirect: one would carry the bearer token to another host.
 func newHTTP(base http.RoundTripper) *http.Client {
 	return &http.Client{
-		Transport:     pointTransport{base},
+		Transport:     outside.Transport{Next: base},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -79,7 +57,7 @@ func (c *Client) call(ctx context.Context, r request) (*answer, error) {
 	}
 	httpRequest, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: build request", errNotSent)
+		return nil, fmt.Errorf("%w: build request", outside.ErrNotSent)
 	}
 	httpRequest.Header.Set("Authorization", "Bearer "+c.cfg.Token)
 	if r.contentType != "" {
@@ -107,7 +85,7 @@ func stripURL(err error) error {
 
 // notSent reports whether a failed call certainly reached nobody: a choke point stopped it, or no connection was made.
 func notSent(err error) bool {
-	if errors.Is(err, errNotSent) {
+	if errors.Is(err, outside.ErrNotSent) {
 		return true
 	}
 	var dial *net.OpError

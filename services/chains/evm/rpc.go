@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"offrampbot/services/point"
+	"offrampbot/services/outside"
 )
 
 const (
@@ -61,25 +61,6 @@ type envelope struct {
 	Params  []any           `json:"params,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *rpcError       `json:"error,omitempty"`
-}
-
-// crossing puts every HTTP call through its choke point.
-type crossing struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (c crossing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := point.Before(r.Context(), point.Outside); err != nil {
-		return nil, err
-	}
-	answer, err := c.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := point.After(r.Context(), point.Outside); err != nil {
-		_ = answer.Body.Close() // the reply is lost
-		return nil, err
-	}
-	return answer, nil
 }
 
 // send does requests in one HTTP call, as a batch when there is more than one, and returns their replies in order. An
@@ -210,7 +191,7 @@ func client(given *http.Client) *http.Client {
 	if next == nil {
 		next = &http.Transport{MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTimeout, Proxy: http.ProxyFromEnvironment}
 	}
-	c.Transport = crossing{next}
+	c.Transport = outside.Transport{Next: next}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &c
 }

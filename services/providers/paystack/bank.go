@@ -3,6 +3,7 @@ package paystack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -86,7 +87,7 @@ func (c *Client) list(ctx context.Context, path string, query url.Values) ([]fie
 	}
 	var rows []fields
 	if err := json.Unmarshal(a.data, &rows); err != nil {
-		return nil, fmt.Errorf("answer is not a list")
+		return nil, errors.New("answer is not a list")
 	}
 	return rows, nil
 }
@@ -119,7 +120,7 @@ func (c *Client) ResolveAccount(ctx context.Context, currency, bankCode string, 
 	}
 	name := strings.Join(strings.Fields(data.text("account_name")), " ")
 	if name == "" || data.text("account_number") != string(account) {
-		return "", fault.New("account_check_unavailable", fmt.Errorf("answer is about another account or has no name"))
+		return "", fault.New("account_check_unavailable", errors.New("answer is about another account or has no name"))
 	}
 	return name, nil
 }

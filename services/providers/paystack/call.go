@@ -11,27 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"offrampbot/services/point"
 )
-
-// pointed lets every outside call pass the choke point.
-type pointed struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (p pointed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := point.Before(r.Context(), point.Outside); err != nil {
-		return nil, err
-	}
-	resp, err := p.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := point.After(r.Context(), point.Outside); err != nil {
-		return nil, errors.Join(err, resp.Body.Close())
-	}
-	return resp, nil
-}
 
 // reply is an answer as it came.
 type reply struct {

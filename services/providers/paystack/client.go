@@ -14,10 +14,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
 	"offrampbot/services/config"
+	"offrampbot/services/outside"
 	"offrampbot/services/payout"
 )
 
@@ -114,11 +116,11 @@ func New(cfg Config, transport http.RoundTripper, now func() time.Time) (*Client
 		transport = ownTransport(cfg.Timeout)
 	}
 	c := &Client{
-		cfg: cfg, base: trimSlash(cfg.URL), now: now, recipients: newRecipients(cfg.Recipients, cfg.SecretKey.Bytes()),
+		cfg: cfg, base: strings.TrimRight(cfg.URL, "/"), now: now, recipients: newRecipients(cfg.Recipients, cfg.SecretKey.Bytes()),
 		secrets: [][]byte{cfg.SecretKey.Bytes()},
 		banks:   banks{list: map[string]bankList{}},
 		http: &http.Client{
-			Transport: pointed{transport},
+			Transport: outside.Transport{Next: transport},
 			// A redirect of a money call is not an answer that we know.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -140,14 +142,6 @@ func ownTransport(timeout time.Duration) http.RoundTripper {
 		TLSHandshakeTimeout:   timeout / 3,
 		ResponseHeaderTimeout: timeout,
 	}
-}
-
-// trimSlash drops slashes at the end of a base address.
-func trimSlash(s string) string {
-	for s != "" && s[len(s)-1] == '/' {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 // Name is "paystack".
