@@ -55,10 +55,10 @@ func TestOrdered_aLaneGoesStrictlyInCreatedOrder(t *testing.T) {
 func TestOrdered_aHeadOfAnotherKindHoldsTheLane(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(b bench) {
-		b.record(operation.New(operation.Slip, "slip:order-1", "order-1", "ann", "user:ann", noon, noon))
+		b.record(operation.New(operation.Alert, "alert:order-1", "order-1", "ann", "user:ann", noon, noon))
 		b.record(message("ann", 1, noon.Add(time.Second), noon))
 		require.Nil(b.t, b.next("p#1", noon.Add(time.Minute)))
-		b.finish("slip:order-1")
+		b.finish("alert:order-1")
 		require.Equal(b.t, "notify:ann:1", b.next("p#2", noon.Add(time.Minute)).ID)
 	})
 }

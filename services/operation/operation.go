@@ -19,7 +19,6 @@ const (
 	LookUp        Kind = "look-up"        // ask venue or provider what became of another operation
 	Notify        Kind = "notify"         // one WhatsApp message to a user
 	Read          Kind = "read"           // the ticks under a user's message, and "typing": a courtesy, tried once
-	Slip          Kind = "slip"           // the picture of a paid sale
 	Alert         Kind = "alert"          // tell the operator
 )
 

@@ -118,7 +118,7 @@ func (p *Pages) operationMoments(o *operation.Operation) []moment {
 	}
 	title := map[operation.Kind]string{
 		operation.StartExchange: "Exchange requested", operation.Payout: "Payout requested", operation.LookUp: "Look-up asked for",
-		operation.Notify: "Message", operation.Read: "Message marked as read", operation.Slip: "Slip drawn", operation.Alert: "Alert raised",
+		operation.Notify: "Message", operation.Read: "Message marked as read", operation.Alert: "Alert raised",
 	}[o.Kind]
 	if o.Attempt > 0 && o.Kind != operation.LookUp {
 		title += fmt.Sprintf(", attempt %d", o.Attempt)
