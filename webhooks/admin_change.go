@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"regexp"
@@ -57,15 +58,17 @@ func (e *Edge) decide(approve bool) handler {
 	}
 }
 
-// redrive tries a parked record again: {"reason": "…"}.
-func (e *Edge) redrive(c *gin.Context) error {
-	in, err := decodeStrings(rawBody(c), "reason")
-	if err != nil {
-		return err
+// withReason changes the record that the path names: {"reason": "…"}.
+func (e *Edge) withReason(change func(ctx context.Context, c admin.Change, id string) (admin.Changed, error)) handler {
+	return func(c *gin.Context) error {
+		in, err := decodeStrings(rawBody(c), "reason")
+		if err != nil {
+			return err
+		}
+		return e.change(c, in["reason"], func(asked admin.Change) (admin.Changed, error) {
+			return change(c.Request.Context(), asked, c.Param("id"))
+		})
 	}
-	return e.change(c, in["reason"], func(change admin.Change) (admin.Changed, error) {
-		return e.deps.Changes.Redrive(c.Request.Context(), change, c.Param("id"))
-	})
 }
 
 // change runs one mutation under its idempotency key and writes the answer. Without a key the request is one of its

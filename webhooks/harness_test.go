@@ -135,6 +135,19 @@ func (f *fakes) Decide(_ context.Context, c admin.Change, id string, approve boo
 func (f *fakes) Redrive(_ context.Context, c admin.Change, id string) (admin.Changed, error) {
 	return f.change("redrive", c, id)
 }
+
+func (f *fakes) FreezeUser(_ context.Context, c admin.Change, id string) (admin.Changed, error) {
+	return f.change("freeze", c, id)
+}
+
+func (f *fakes) UnfreezeUser(_ context.Context, c admin.Change, id string) (admin.Changed, error) {
+	return f.change("unfreeze", c, id)
+}
+
+func (f *fakes) UnlockUser(_ context.Context, c admin.Change, id string) (admin.Changed, error) {
+	return f.change("unlock", c, id)
+}
+
 func (f *fakes) Live() error                         { return f.live }
 func (f *fakes) Ready(context.Context) (bool, error) { return f.degraded, f.ready }
 

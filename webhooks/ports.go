@@ -74,6 +74,9 @@ type Changes interface {
 	AskApproval(ctx context.Context, c admin.Change, action admin.Action, order string) (admin.Changed, error)
 	Decide(ctx context.Context, c admin.Change, approval string, approve bool) (admin.Changed, error)
 	Redrive(ctx context.Context, c admin.Change, record string) (admin.Changed, error)
+	FreezeUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
+	UnfreezeUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
+	UnlockUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
 }
 
 // PageHandler serves one server-rendered admin page. Who is empty for a public page.

@@ -116,12 +116,16 @@ func (e *Edge) table() []route {
 		{public, "GET", "/admin/api/v1/parked", e.staff(admin.Read), e.list(admin.Parked)},
 		{public, "GET", "/admin/api/v1/settings", e.staff(admin.Read), e.list(admin.Settings)},
 		{public, "GET", "/admin/api/v1/approvals", e.staff(admin.Read), e.list(admin.Approvals)},
+		{public, "GET", "/admin/api/v1/users", e.staff(admin.Read), e.list(admin.Users)},
 
 		{public, "PUT", "/admin/api/v1/settings", e.staff(admin.ChangeSetting), e.putSettings},
 		{public, "POST", "/admin/api/v1/approvals", e.staff(admin.AskApproval), e.askApproval},
 		{public, "POST", "/admin/api/v1/approvals/:id/approve", e.staff(admin.Decide), e.decide(true)},
 		{public, "POST", "/admin/api/v1/approvals/:id/reject", e.staff(admin.Decide), e.decide(false)},
-		{public, "POST", "/admin/api/v1/parked/:id/redrive", e.staff(admin.Redrive), e.redrive},
+		{public, "POST", "/admin/api/v1/parked/:id/redrive", e.staff(admin.Redrive), e.withReason(e.deps.Changes.Redrive)},
+		{public, "POST", "/admin/api/v1/users/:id/freeze", e.staff(admin.FreezeUser), e.withReason(e.deps.Changes.FreezeUser)},
+		{public, "POST", "/admin/api/v1/users/:id/unfreeze", e.staff(admin.UnfreezeUser), e.withReason(e.deps.Changes.UnfreezeUser)},
+		{public, "POST", "/admin/api/v1/users/:id/unlock", e.staff(admin.UnlockUser), e.withReason(e.deps.Changes.UnlockUser)},
 	}
 	for _, p := range e.deps.Pages {
 		routes = append(routes, route{public, p.Method, "/admin" + p.Path, e.page(p.Permission), e.showPage(p)})

@@ -75,6 +75,8 @@ func TestRoutes_eachRoleMayWhatItsTableSays(t *testing.T) {
 		"GET /admin/api/v1/deposits": admin.Viewer, "GET /admin/api/v1/ledger": admin.Viewer,
 		"GET /admin/api/v1/parked": admin.Viewer, "GET /admin/api/v1/settings": admin.Viewer,
 		"GET /admin/api/v1/approvals": admin.Viewer, "GET /admin/orders/:id": admin.Viewer,
+		"GET /admin/api/v1/users": admin.Viewer, "POST /admin/api/v1/users/:id/freeze": admin.Support,
+		"POST /admin/api/v1/users/:id/unlock": admin.Support, "POST /admin/api/v1/users/:id/unfreeze": admin.Operator,
 		"PUT /admin/api/v1/settings": admin.Operator, "POST /admin/api/v1/approvals": admin.Operator,
 		"POST /admin/api/v1/parked/:id/redrive":    admin.Operator,
 		"POST /admin/api/v1/approvals/:id/approve": admin.Approver, "POST /admin/api/v1/approvals/:id/reject": admin.Approver,

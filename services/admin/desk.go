@@ -17,11 +17,12 @@ const (
 	Parked     List = "parked"     // receipts and operations that wait for a person
 	Settings   List = "settings"   // every setting with its value
 	Approvals  List = "approvals"  // requests that need a second person
+	Users      List = "users"      // people, with masked numbers
 )
 
 // Lists lists the lists.
 func Lists() []List {
-	return []List{Orders, Audit, Duplicates, Deposits, Ledger, Parked, Settings, Approvals}
+	return []List{Orders, Audit, Duplicates, Deposits, Ledger, Parked, Settings, Approvals, Users}
 }
 
 // filters are the names that each list can be narrowed by; from and until are RFC 3339 times.
@@ -34,6 +35,7 @@ var filters = map[List][]string{
 	Parked:     {"kind"},
 	Settings:   {},
 	Approvals:  {"state", "order"},
+	Users:      {"status", "frozen", "from", "until"},
 }
 
 // Filters lists the names that a list can be narrowed by.

@@ -86,7 +86,7 @@ func newDesk(t *testing.T, engine store.Engine) *desk {
 	require.NoError(t, err)
 	digest := d.digest
 	d.sut, err = story.New(story.Deps{
-		Engine: engine, Settings: catalogue, Staff: d.staff, Orders: svc, Now: d.clock.Now, Log: slog.New(slog.DiscardHandler),
+		Engine: engine, Settings: catalogue, Staff: d.staff, Orders: svc, People: people{}, Now: d.clock.Now, Log: slog.New(slog.DiscardHandler),
 		PhoneDigest: digest,
 	})
 	require.NoError(t, err)
@@ -107,6 +107,26 @@ func newDesk(t *testing.T, engine store.Engine) *desk {
 		return store.Relate(tx, digest(phoneNumber), "user", "user:ada")
 	})
 	return d
+}
+
+// people is the part of the user service that unlocks PINs, without the rest.
+type people struct{}
+
+func (people) UnlockPIN(tx store.Tx, userID, why, actor string) error {
+	u, err := user.Load(tx, userID)
+	if err != nil {
+		return err
+	}
+	if u.PIN == nil {
+		return fault.New("user_not_active", nil)
+	}
+	free := *u.PIN
+	free.Blocked, free.LockedUntil = false, nil
+	u.PIN = &free
+	if err := tx.Replace(store.Users, u); err != nil {
+		return err
+	}
+	return audit.Append(tx, audit.Entry{Stream: user.Stream(userID), Actor: actor, Action: "pin.unlock", Why: why})
 }
 
 // digest stands for the keyed digest of a number.

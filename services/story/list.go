@@ -29,7 +29,7 @@ type lister func(r store.Reader, q ask) (admin.Page, error)
 func (s *Story) List(ctx context.Context, list admin.List, q admin.Query) (admin.Page, error) {
 	run, ok := map[admin.List]lister{
 		admin.Orders: s.orderList, admin.Audit: s.auditList, admin.Duplicates: s.duplicateList, admin.Deposits: s.depositList,
-		admin.Ledger: s.ledgerList, admin.Parked: s.parkedList, admin.Settings: s.settingList, admin.Approvals: s.approvalList,
+		admin.Users: s.userList, admin.Ledger: s.ledgerList, admin.Parked: s.parkedList, admin.Settings: s.settingList, admin.Approvals: s.approvalList,
 	}[list]
 	if !ok {
 		return admin.Page{}, fault.New("route_unknown", nil)

@@ -22,6 +22,10 @@ type Orders interface {
 	// Decide raises the event of an action; with runs first in the same transaction. Fault codes: evidence_missing, and
 	// what with returns.
 	Decide(ctx context.Context, a offramp.Act, with func(tx store.Tx, o *offramp.Order) error) (*offramp.Order, error)
+	// FreezeUser and UnfreezeUser stop a user's money and let it move again. A repeat is safe. Fault codes: user_unknown,
+	// and evidence_missing for an unfreeze of a user who owes.
+	FreezeUser(ctx context.Context, userID, why, who string) error
+	UnfreezeUser(ctx context.Context, userID, why, who string) error
 }
 
 // Deps is what a Story needs; all but PhoneDigest is required.
@@ -30,6 +34,7 @@ type Deps struct {
 	Settings *setting.Catalogue
 	Staff    *admin.Service
 	Orders   Orders
+	People   People
 	Now      func() time.Time
 	Log      *slog.Logger
 	// PhoneDigest is the digest under which a WhatsApp number is linked to its user. Without it a search by number finds
@@ -43,6 +48,7 @@ type Story struct {
 	settings *setting.Catalogue
 	staff    *admin.Service
 	orders   Orders
+	people   People
 	clock    func() time.Time
 	log      *slog.Logger
 	digest   func(number string) string
@@ -59,13 +65,16 @@ func New(d Deps) (*Story, error) {
 		return nil, errors.New("story: Staff is missing")
 	case d.Orders == nil:
 		return nil, errors.New("story: Orders is missing")
+	case d.People == nil:
+		return nil, errors.New("story: People is missing")
 	case d.Now == nil:
 		return nil, errors.New("story: Now is missing")
 	case d.Log == nil:
 		return nil, errors.New("story: Log is missing")
 	}
 	return &Story{
-		engine: d.Engine, settings: d.Settings, staff: d.Staff, orders: d.Orders, clock: d.Now, log: d.Log, digest: d.PhoneDigest,
+		engine: d.Engine, settings: d.Settings, staff: d.Staff, orders: d.Orders, people: d.People, clock: d.Now, log: d.Log,
+		digest: d.PhoneDigest,
 	}, nil
 }
 
