@@ -44,7 +44,7 @@ var rings = map[string]ring{
 	"services/setting":   domain,
 	"services/offramp":   order,
 	"services/invariant": reader, "services/reconcile": reader, "services/story": reader, "services/figures": reader,
-	"services/config": shared, "services/obs": shared, "services/redishook": shared, "services/outside": shared, "services/loop": shared,
+	"services/config": shared, "services/obs": shared, "services/obs/alerts": shared, "services/redishook": shared, "services/outside": shared, "services/loop": shared,
 	"services/store/mongo": adapter, "services/store/bolt": adapter, "services/guard": adapter, "services/lock": adapter,
 	"services/ratelimit": adapter, "services/session": adapter, "services/inbox": adapter, "services/outbox": adapter,
 	"services/whatsapp": adapter, "services/providers/paystack": adapter, "services/chains/evm": adapter,
