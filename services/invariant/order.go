@@ -63,7 +63,7 @@ func paid(o *offramp.Order) []Difference {
 		n++
 		late := slices.Contains(o.Booked, fmt.Sprintf("late:%d", a.N))
 		second := slices.Contains(o.Booked, fmt.Sprintf("second:%d", a.N))
-		older := o.State == offramp.Review && o.Older == a.N
+		older := o.State == offramp.Review && slices.Contains(o.Booked, fmt.Sprintf("older:%d", a.N))
 		if o.Hold != offramp.Posted && !late && !older {
 			out = append(out, Difference{o.ID, "I1", fmt.Sprintf("attempt %d is paid and the hold is %s", a.N, o.Hold)})
 		}

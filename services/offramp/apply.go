@@ -54,7 +54,7 @@ type Evidence struct {
 	CurrentPaid    bool // the current attempt is paid with the exact net
 	CurrentFee     money.Minor
 	CurrentNotPaid bool // it failed, is unknown to the provider, or was never called
-	OlderPaid      bool // an older attempt is paid
+	OlderPaid      []int // the older attempts that are paid
 	OlderNotPaid   bool // every older attempt is conclusively not paid
 	VenueUnknown   bool // the venue does not know the exchange, or says that it failed
 	NoCallInFlight bool
@@ -249,13 +249,13 @@ func holdsByEvidence(g Guard, o *Order, f Facts) bool {
 	case VisibilityElapsed:
 		return v.Visible
 	case NoOlderPaid:
-		return o.Older == 0 || !v.OlderPaid && v.OlderNotPaid
+		return o.Older == 0 || len(v.OlderPaid) == 0 && v.OlderNotPaid
 	case OlderPaid:
-		return o.Older != 0 && v.OlderPaid
+		return o.Older != 0 && len(v.OlderPaid) > 0
 	case UnknownToVenue:
 		return v.VenueUnknown && v.NoCallInFlight && v.Visible
 	case ProvenPaid:
-		return v.CurrentPaid || o.Older != 0 && v.OlderPaid && v.CurrentNotPaid && v.NoCallInFlight
+		return v.CurrentPaid || o.Older != 0 && len(v.OlderPaid) > 0 && v.CurrentNotPaid && v.NoCallInFlight
 	case ProvenNotPaid:
 		return provenNotPaid(o, v)
 	default:

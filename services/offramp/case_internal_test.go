@@ -41,6 +41,11 @@ func drawCase(r *rand.Rand, at stand, on Event) (*Order, Occurrence, Facts) {
 
 func coin(r *rand.Rand) bool { return r.IntN(2) == 0 }
 
+// older is none or some of the older attempts.
+func older(r *rand.Rand) []int {
+	return [][]int{nil, nil, {1}, {1, 2}}[r.IntN(4)]
+}
+
 func drawOrder(r *rand.Rand, at stand, now time.Time) *Order {
 	o := &Order{
 		Meta: newMeta("order"), User: "ada", State: at.state, Phase: NoPhase, Asset: "USDT", Fiat: "NGN", Amount: 25_000_000,
@@ -110,7 +115,7 @@ func drawFacts(r *rand.Rand, o *Order) Facts {
 	f := Facts{
 		Account: a, Venue: "desk", Address: "0xada", Chain: "Base", Exponent: 2, Symbol: "₦",
 		Evidence: Evidence{
-			CurrentPaid: coin(r), CurrentNotPaid: coin(r), OlderPaid: coin(r), OlderNotPaid: coin(r), VenueUnknown: coin(r),
+			CurrentPaid: coin(r), CurrentNotPaid: coin(r), OlderPaid: older(r), OlderNotPaid: coin(r), VenueUnknown: coin(r),
 			NoCallInFlight: coin(r), Visible: coin(r), Approved: coin(r),
 		},
 	}

@@ -52,7 +52,9 @@ func (s *Service) gather(ctx context.Context, o *Order, p Phase, v *Evidence) er
 	case p.Attempt() == o.Attempt:
 		v.CurrentPaid, v.CurrentNotPaid, v.CurrentFee = paid, notPaid, f.Fee
 	default:
-		v.OlderPaid = v.OlderPaid || paid
+		if paid {
+			v.OlderPaid = append(v.OlderPaid, p.Attempt())
+		}
 		v.OlderNotPaid = v.OlderNotPaid && notPaid
 	}
 	if f.On == "" || p.Kind() == OnExchange && o.Exchanged {

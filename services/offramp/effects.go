@@ -3,6 +3,7 @@ package offramp
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -96,14 +97,14 @@ func (b *builder) post(effect Effect) error {
 	return nil
 }
 
-// postPayout books the paid attempt. When two attempts are paid it settles the current one and books the other as a
-// second payment, in the same commit (rule 4).
+// postPayout books the paid attempt. When several attempts are paid it settles the current one, or the oldest, and books
+// each other one as a second payment, in the same commit (rule 4).
 func (b *builder) postPayout() error {
 	o, n := b.Order, b.e.Attempt
 	if b.e.On == AdminSettled {
 		n = o.Attempt
-		if o.Older != 0 && b.f.Evidence.OlderPaid && !b.f.Evidence.CurrentPaid {
-			n = o.Older
+		if older := b.f.Evidence.OlderPaid; len(older) > 0 && !b.f.Evidence.CurrentPaid {
+			n = older[0]
 		}
 	}
 	a := o.attempt(n)
@@ -120,9 +121,15 @@ func (b *builder) postPayout() error {
 	if err := b.steps.PayoutPaid(o.sale(b.source()), a.Rail, a.Fee); err != nil {
 		return err
 	}
-	if o.Older != 0 && o.Older != n && b.f.Evidence.OlderPaid {
-		b.second(o.Older)
-		b.Change.Freeze = "two payouts of order " + o.Reference
+	for _, older := range o.olderPaid() {
+		switch {
+		case older == n:
+		case slices.Contains(b.f.Evidence.OlderPaid, older):
+			b.second(older)
+			b.Change.Freeze = "more than one payout of order " + o.Reference
+		default:
+			o.notPaidAnyMore(older)
+		}
 	}
 	return nil
 }

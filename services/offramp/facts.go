@@ -104,7 +104,7 @@ func (u *unit) seen(o *Order, f Facts) Evidence {
 	at := v.At
 	if !fresh {
 		at = u.now
-		v.OlderPaid = o.Older != 0
+		v.OlderPaid = o.olderPaid()
 		v.OlderNotPaid = o.Older == 0 && u.olderNotPaid(o)
 	}
 	v.NoCallInFlight, v.Visible = u.quiet(o, at)

@@ -90,7 +90,7 @@ type Order struct {
 	Attempt   int       `bson:"attempt" json:"attempt"` // number of the latest payout attempt
 	Attempts  []Attempt `bson:"attempts,omitempty" json:"attempts,omitempty"`
 	Paid      int       `bson:"paid,omitempty" json:"paid,omitempty"`                 // the attempt that made it a success
-	Older     int       `bson:"paid_attempt,omitempty" json:"paid_attempt,omitempty"` // an older attempt known paid (rule 4)
+	Older     int       `bson:"paid_attempt,omitempty" json:"paid_attempt,omitempty"` // the older attempt last found paid (rule 4)
 	Booked    []string  `bson:"booked,omitempty" json:"booked,omitempty"`             // the rows that apply once per attempt
 
 	WaitingUntil time.Time  `bson:"waiting_until" json:"waiting_until"` // absolute from Placed or QuoteRenewed
@@ -144,6 +144,12 @@ func (o *Order) attempt(n int) *Attempt {
 	return nil
 }
 
+// notPaidAnyMore takes back what a look-up said about an older attempt, because a later one says otherwise.
+func (o *Order) notPaidAnyMore(n int) {
+	o.attempt(n).State = AttemptReversed
+	o.Booked = slices.DeleteFunc(o.Booked, func(what string) bool { return what == "older:"+strconv.Itoa(n) })
+}
+
 // AttemptOf returns the attempt with a provider reference.
 func (o *Order) AttemptOf(reference string) (Attempt, bool) {
 	for _, a := range o.Attempts {
@@ -182,6 +188,17 @@ func (o *Order) knows(on Event, key string) bool {
 
 func (o *Order) booked(what string, attempt int) bool {
 	return slices.Contains(o.Booked, what+":"+strconv.Itoa(attempt))
+}
+
+// olderPaid lists the older attempts that are known paid while nothing is settled (rule 4).
+func (o *Order) olderPaid() []int {
+	var out []int
+	for _, a := range o.Attempts {
+		if o.booked("older", a.N) {
+			out = append(out, a.N)
+		}
+	}
+	return out
 }
 
 func (o *Order) book(what string, attempt int) {

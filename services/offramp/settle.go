@@ -49,16 +49,13 @@ func (b *builder) close() {
 	}
 }
 
-// forgetOlder goes on without an older attempt that was known paid: fresh look-ups say that it is not any more. Should it
+// forgetOlder goes on without the older attempts that were known paid: fresh look-ups say that none is any more. Should one
 // be paid once again, that is news.
 func (b *builder) forgetOlder() {
-	o := b.Order
-	a := o.attempt(o.Older)
-	if a == nil {
-		return
+	for _, n := range b.Order.olderPaid() {
+		b.Order.notPaidAnyMore(n)
 	}
-	a.State, o.Older = AttemptReversed, 0
-	o.Booked = slices.DeleteFunc(o.Booked, func(what string) bool { return what == "older:"+strconv.Itoa(a.N) })
+	b.Order.Older = 0
 }
 
 // learn stores what the provider said about an attempt.
