@@ -410,7 +410,9 @@ func TestNew_refusesWhatCouldLoseMoney(t *testing.T) {
 		{"no holder", func(_ *deposit.Deps, c *deposit.Config) { c.Holder = "" }, "Holder is empty"},
 		{"an overlap below the window", func(_ *deposit.Deps, c *deposit.Config) { c.Overlap = 9 }, "Overlap must reach"},
 		{"a lease of seconds", func(_ *deposit.Deps, c *deposit.Config) { c.Lease = 4 * time.Second }, "Lease must be longer"},
-		{"a treasury address as wallets show it", func(_ *deposit.Deps, c *deposit.Config) { c.Treasury = []string{"0xDAC17F958D2ee523a2206206994597C13D831ec7"} }, "not in canonical form"},
+		{"a treasury address as wallets show it", func(_ *deposit.Deps, c *deposit.Config) {
+			c.Treasury = []string{"0xDAC17F958D2ee523a2206206994597C13D831ec7"}
+		}, "not in canonical form"},
 		{"another chain's source", func(_ *deposit.Deps, c *deposit.Config) { c.Policy.Chain = "base" }, "source of chain testnet"},
 		{"a window below a depth", func(_ *deposit.Deps, c *deposit.Config) { c.Policy.Window = 4; c.Overlap = 4 }, "below the deepest depth 5"},
 	}
