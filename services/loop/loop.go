@@ -91,14 +91,27 @@ func OfStep(step Step, wake <-chan struct{}, now func() time.Time, log *slog.Log
 	if step == nil {
 		return nil, errors.New("make loop: step is missing")
 	}
-	take := func(ctx context.Context) (func(context.Context), time.Time, error) {
-		worked, err := step(ctx)
-		if err != nil || !worked {
+	cfg.Slots = 1 // and so a step and the next take never run at the same time
+	var failure error
+	rest := false
+	take := func(context.Context) (func(context.Context), time.Time, error) {
+		if rest {
+			err := failure
+			rest, failure = false, nil
 			return nil, time.Time{}, err
 		}
-		return func(context.Context) {}, time.Time{}, nil
+		return func(ctx context.Context) {
+			rest = true // after a panic too
+			worked, err := step(ctx)
+			rest, failure = !worked || err != nil, err
+		}, time.Time{}, nil
 	}
-	return New(take, wake, now, log, cfg)
+	l, err := New(take, wake, now, log, cfg)
+	if err != nil {
+		return nil, err
+	}
+	l.freed = nil // the end of a step is no reason to look again
+	return l, nil
 }
 
 // LastTurn is when the loop last went round: liveness. Zero before the first.

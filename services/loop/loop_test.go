@@ -239,6 +239,57 @@ func TestOfStep_runsAgainAtOnceWhileItWorks(t *testing.T) {
 	})
 }
 
+func TestOfStep_stopsLikeAnyWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		started := make(chan struct{})
+		var cause error
+		l, err := loop.OfStep(func(ctx context.Context) (bool, error) {
+			close(started)
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return false, cause
+		}, nil, time.Now, quiet(), loop.Config{}) //nolint:forbidigo // synctest's clock
+		require.NoError(t, err)
+		stop := start(t, l)
+		<-started
+		before := time.Now() //nolint:forbidigo // synctest's clock
+		require.NoError(t, stop())
+		require.ErrorIs(t, cause, loop.ErrStop)
+		require.Equal(t, 10*time.Second, time.Since(before))
+	})
+}
+
+func TestOfStep_restsAfterErrorsAndPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var at []time.Time
+		done := make(chan struct{})
+		l, err := loop.OfStep(func(context.Context) (bool, error) {
+			at = append(at, time.Now()) //nolint:forbidigo // synctest's clock
+			switch len(at) {
+			case 1:
+				return true, errors.New("store is down")
+			case 2:
+				panic("defect in step")
+			case 3:
+				close(done)
+			default:
+			}
+			return false, nil
+		}, nil, time.Now, slog.New(slog.NewTextHandler(&log, nil)), loop.Config{Idle: time.Minute}) //nolint:forbidigo // synctest's clock
+		require.NoError(t, err)
+		stop := start(t, l)
+		<-done
+		require.NoError(t, stop())
+		require.GreaterOrEqual(t, at[1].Sub(at[0]), 30*time.Second)
+		require.GreaterOrEqual(t, at[2].Sub(at[1]), 30*time.Second)
+		require.Contains(t, log.String(), "store is down")
+		require.Contains(t, log.String(), "defect in step")
+	})
+}
+
 func TestNew_refusesMissingDependencies(t *testing.T) {
 	t.Parallel()
 	take := func(context.Context) (func(context.Context), time.Time, error) { return nil, time.Time{}, nil }
