@@ -151,18 +151,19 @@ func (s *Steps) SaleReversed(v Sale, provider string) {
 }
 
 // LatePaid books a payout that turned out paid after the hold was given back: the user pays for it with what is
-// available, and owes the rest, which is returned.
-func (s *Steps) LatePaid(v Sale, provider string) (shortfall money.Micro) {
-	shortfall = s.debit(v.Operation, "late", Desk(s.Account.Asset), v.Amount, v.Order)
+// available, and owes the rest. The provider's own fee is taken from the float, as with any payment.
+func (s *Steps) LatePaid(v Sale, provider string, providerFee money.Minor) {
+	s.debit(v.Operation, "late", Desk(s.Account.Asset), v.Amount, v.Order)
 	s.ExchangeDone(v)
 	s.post(v.Operation, "late-float", Due(v.Fiat), Float(provider, v.Fiat), v.Fiat, int64(v.Net), v.Order)
-	return shortfall
+	s.post(v.Operation, "late-charge", Fees(v.Fiat), Float(provider, v.Fiat), v.Fiat, int64(providerFee), v.Order)
 }
 
-// PaidTwice books a second payment of one sale: the user owes the fiat.
-func (s *Steps) PaidTwice(v Sale, provider string) {
+// PaidTwice books a second payment of one sale: the user owes the fiat, and we bear the provider's own fee.
+func (s *Steps) PaidTwice(v Sale, provider string, providerFee money.Minor) {
 	a := s.Account
 	s.post(v.Operation, "second", Receivable(a.User, v.Fiat), Float(provider, v.Fiat), v.Fiat, int64(v.Net), v.Order)
+	s.post(v.Operation, "second-charge", Fees(v.Fiat), Float(provider, v.Fiat), v.Fiat, int64(providerFee), v.Order)
 	a.OwedFiat[v.Fiat] += v.Net
 }
 

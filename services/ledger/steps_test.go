@@ -135,17 +135,17 @@ func TestSteps_bookExactlyTheEntriesOfTheDesign(t *testing.T) {
 		},
 		{
 			"a late payment takes the crypto back and owes what is gone", steps(account(10, 0)),
-			func(s *ledger.Steps) error { return short(s.LatePaid(sale(25, "p"), "bank"), nil)(15) },
+			func(s *ledger.Steps) error { s.LatePaid(sale(25, "p"), "bank", 7); return nil },
 			[]string{
 				"p:late  " + free + " → desk:USDT  10 USDT", "p:late-owed  " + owed + " → desk:USDT  15 USDT",
 				"p:due  desk:NGN → due:NGN  900 NGN", "p:fee  desk:NGN → fees:NGN  100 NGN",
-				"p:late-float  due:NGN → float:bank:NGN  900 NGN",
+				"p:late-float  due:NGN → float:bank:NGN  900 NGN", "p:late-charge  fees:NGN → float:bank:NGN  7 NGN",
 			}, 0, 0, 15, 0,
 		},
 		{
 			"a second payment is owed in fiat", steps(account(10, 0)),
-			func(s *ledger.Steps) error { s.PaidTwice(sale(25, "p"), "bank"); return nil },
-			[]string{"p:second  receivable:ada:NGN → float:bank:NGN  900 NGN"}, 10, 0, 0, 900,
+			func(s *ledger.Steps) error { s.PaidTwice(sale(25, "p"), "bank", 7); return nil },
+			[]string{"p:second  receivable:ada:NGN → float:bank:NGN  900 NGN", "p:second-charge  fees:NGN → float:bank:NGN  7 NGN"}, 10, 0, 0, 900,
 		},
 	}
 	for _, tt := range tests {
@@ -313,12 +313,12 @@ func TestSteps_anyOrderOfStepsKeepsTheBook(t *testing.T) {
 			"late": func(t *rapid.T) {
 				if o, ok := pick("voided"); ok {
 					orders[o] = "late"
-					act(func(s *ledger.Steps) { s.LatePaid(of(o), "bank") })
+					act(func(s *ledger.Steps) { s.LatePaid(of(o), "bank", 3) })
 				}
 			},
 			"second": func(t *rapid.T) {
 				if o, ok := pick("posted"); ok {
-					act(func(s *ledger.Steps) { s.PaidTwice(of(o), "bank") })
+					act(func(s *ledger.Steps) { s.PaidTwice(of(o), "bank", 3) })
 				}
 			},
 			"again": func(t *rapid.T) {

@@ -144,10 +144,8 @@ func (u *unit) confirmed(o *Order, d *deposit.Deposit, answer *Confirmed) error 
 	if o.State != Deposit {
 		return fault.New("state_refused", nil).With("state", string(o.State))
 	}
-	seen := *d
-	seen.Open = d.Open
 	before := len(o.History)
-	if err := u.deposit(deposit.Fact{Kind: deposit.FactConfirmed, Deposit: seen}); err != nil {
+	if err := u.deposit(deposit.Fact{Kind: deposit.FactConfirmed, Deposit: *d}); err != nil {
 		return err
 	}
 	answer.Outcome = Applied

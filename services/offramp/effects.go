@@ -85,11 +85,15 @@ func (b *builder) post(effect Effect) error {
 		o.Hold, o.Exchanged = Voided, false
 	case ReverseSale:
 		o.book("returned", b.e.Attempt)
-		b.steps.SaleReversed(o.sale(b.once("returned")), o.attempt(b.e.Attempt).Rail)
+		b.steps.SaleReversed(o.sale(b.ofAttempt()), o.attempt(b.e.Attempt).Rail)
 		o.Exchanged = false
 	case BookLatePayment:
+		fee := b.e.Fee
+		if o.booked("returned", b.e.Attempt) { // its charge was booked when it was paid first, and not given back
+			fee = 0
+		}
 		o.book("late", b.e.Attempt)
-		b.steps.LatePaid(o.sale(b.once("late")), o.attempt(b.e.Attempt).Rail)
+		b.steps.LatePaid(o.sale(b.ofAttempt()), o.attempt(b.e.Attempt).Rail, fee)
 	case BookSecondPayment:
 		b.second(b.e.Attempt)
 	default:
@@ -137,7 +141,11 @@ func (b *builder) postPayout() error {
 func (b *builder) second(attempt int) {
 	b.Order.book("second", attempt)
 	sale := b.Order.sale(ids.Operation(string(operation.Payout), b.Order.ID, attempt))
-	b.steps.PaidTwice(sale, b.Order.attempt(attempt).Rail)
+	a := b.Order.attempt(attempt)
+	if b.e.On == PayoutPaid && b.e.Attempt == attempt { // an older one told its fee when it was found
+		a.Fee = b.e.Fee
+	}
+	b.steps.PaidTwice(sale, a.Rail, a.Fee)
 }
 
 // source is the id under which this row's postings are booked: the operation it is about, or the event.
@@ -148,8 +156,8 @@ func (b *builder) source() string {
 	return ids.Operation("review", b.Order.ID, 1)
 }
 
-// once is the source of postings that happen once per attempt.
-func (b *builder) once(string) string {
+// ofAttempt is the source of postings that happen once per attempt.
+func (b *builder) ofAttempt() string {
 	return ids.Operation(string(operation.Payout), b.Order.ID, b.e.Attempt)
 }
 

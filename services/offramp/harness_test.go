@@ -343,6 +343,9 @@ func (r *rail) say(reference string, o payout.Outcome) {
 		known = payout.Result{Amount: r.net, Currency: "NGN"}
 	}
 	known.Outcome, known.Found, known.Reference = o, true, reference
+	if o == payout.Success {
+		known.FeeMinor = 1000 // as in paid
+	}
 	r.did[reference] = known
 }
 
@@ -450,6 +453,6 @@ func (w *watcher) Moved(_ context.Context, m offramp.Moved) {
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, string(m.From)+"→"+string(m.Order.State))
 }
-func (*watcher) Alerted(context.Context, string, string, string)        {}
-func (*watcher) Refused(context.Context, string, offramp.Event, string) {}
-func (*watcher) Outcome(context.Context, string, string)                {}
+func (*watcher) Alerted(context.Context, string, string, string)                {}
+func (*watcher) Refused(context.Context, string, offramp.Event, string)         {}
+func (*watcher) Outcome(context.Context, string, string, string, time.Duration) {}

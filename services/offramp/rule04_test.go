@@ -92,7 +92,7 @@ func TestRule4_olderAttemptPaid(t *testing.T) {
 		require.Equal(t, offramp.Success, o.State)
 		require.Equal(t, 2, o.Paid)
 		require.Equal(t, o.Net, w.account().OwedFiat["NGN"])
-		require.Equal(t, 2*int64(o.Net)+1000, w.balances()["float:bank:NGN"])
+		require.Equal(t, 2*(int64(o.Net)+1000), w.balances()["float:bank:NGN"], "as on the bank's statement, charges included")
 		require.NotNil(t, w.user().Frozen)
 	})
 	scenario(t, "an older attempt that turns out not paid after all frees the order, and its record", func(t *testing.T, w *world) {
@@ -203,6 +203,9 @@ func TestContradictions(t *testing.T) {
 			}
 			w.turnsOut(o.Attempts[1].Reference, payout.Success)
 			require.Equal(t, []string{"late:1", "late:2"}, w.order(o.ID).Booked, "once per attempt")
+			if !spent {
+				require.Equal(t, 2*(int64(o.Net)+1000), w.balances()["float:bank:NGN"], "charges included")
+			}
 		})
 	}
 	scenario(t, "a payment after a return is booked late", func(t *testing.T, w *world) {
@@ -214,6 +217,7 @@ func TestContradictions(t *testing.T) {
 		o = w.order(o.ID)
 		require.Equal(t, offramp.Returned, o.State)
 		require.Contains(t, o.Booked, "late:1")
+		require.Equal(t, int64(o.Net)+1000, w.balances()["float:bank:NGN"], "the charge of the one transfer stayed booked")
 		require.Equal(t, 5*oneUSDT, w.account().Available)
 		require.NotNil(t, w.user().Frozen)
 	})
@@ -229,7 +233,7 @@ func TestContradictions(t *testing.T) {
 		require.Equal(t, offramp.Success, o.State)
 		require.Equal(t, o.Net, w.account().OwedFiat["NGN"])
 		require.NotNil(t, w.user().Frozen)
-		require.Equal(t, 2*int64(o.Net)+1000, w.balances()["float:bank:NGN"])
+		require.Equal(t, 2*(int64(o.Net)+1000), w.balances()["float:bank:NGN"], "as on the bank's statement, charges included")
 	})
 	scenario(t, "what has no row is alarmed, and said as often as it comes", func(t *testing.T, w *world) {
 		o := w.second()
