@@ -212,13 +212,17 @@ func goodConfig() Config {
 	}
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t *testing.T, change ...func(*Deps)) *harness {
 	t.Helper()
 	h := &harness{
 		T: t, fakes: &fakes{}, inbox: &fakeInbox{receipts: map[string]*delivery.Receipt{}}, log: &bytes.Buffer{},
 		meter: obs.NewMetrics("test"),
 	}
-	edge, err := New(goodDeps(t, h.fakes, h.inbox, h.log, h.meter), goodConfig())
+	deps := goodDeps(t, h.fakes, h.inbox, h.log, h.meter)
+	for _, c := range change {
+		c(&deps)
+	}
+	edge, err := New(deps, goodConfig())
 	require.NoError(t, err)
 	h.edge = edge
 	return h

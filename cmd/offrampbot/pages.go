@@ -7,6 +7,7 @@ import (
 
 	"offrampbot/services/admin"
 	"offrampbot/services/config"
+	"offrampbot/services/invariant"
 	"offrampbot/services/story"
 	"offrampbot/webhooks"
 	"offrampbot/webhooks/pages"
@@ -17,8 +18,12 @@ func (a *app) plainCookie() bool { return a.cfg.App.Env == config.Sandbox }
 
 // addPages gives the edge the operator's pages.
 func (a *app) addPages(tales *story.Story, deps *webhooks.Deps) error {
+	checker, err := invariant.New(a.db, a.registry)
+	if err != nil {
+		return err
+	}
 	p, err := pages.New(pages.Deps{
-		Staff: a.staff, Reads: tales, Changes: tales, Cookies: webhooks.Cookies{Plain: a.plainCookie()}, Texts: a.texts,
+		Staff: a.staff, Reads: tales, Changes: tales, Checker: checker, Cookies: webhooks.Cookies{Plain: a.plainCookie()}, Texts: a.texts,
 		Registry: a.registry, Log: a.log, Now: now, Key: uuid.NewString,
 	}, pages.Config{Sandbox: a.cfg.App.Env == config.Sandbox})
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 // functions are what templates may call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"crypto": crypto, "fiat": p.fiat, "rate": p.rate, "chain": p.chain, "utc": utc, "iso": iso, "tone": tone, "short": short,
+		"crypto": crypto, "fiat": p.fiat, "rate": p.rate, "chain": p.chain, "utc": utc, "clock": clock, "exact": exact, "iso": iso, "tone": tone, "short": short,
 		"can": func(who admin.Identity, permission string) bool {
 			return admin.Can(who.Role, admin.Permission(permission))
 		},
 		"ago": func(at time.Time) string { return span(p.deps.Now().Sub(at)) },
-		"key": p.deps.Key, "sentence": sentence, "deref": deref,
+		"key": p.deps.Key, "sentence": sentence, "deref": deref, "amount": p.amount, "local": localTime,
 	}
 }
 
@@ -61,8 +61,19 @@ func (p *Pages) chain(id string) string {
 	return id
 }
 
-func utc(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
-func iso(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+func utc(at time.Time) string   { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
+func clock(at time.Time) string { return at.UTC().Format("2 Jan, 15:04:05.000 UTC") }
+func exact(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func iso(at time.Time) string   { return at.UTC().Format(time.RFC3339) }
+
+// localTime is a filter's time as a browser's field takes it.
+func localTime(value string) string {
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04")
+}
 
 func deref(at *time.Time) time.Time {
 	if at == nil {

@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"offrampbot/services/admin"
 	"offrampbot/services/fault"
@@ -20,6 +21,7 @@ type listing[T any] struct {
 	Rows    []T
 	Next    string // address of the next page, empty on the last
 	First   string // address of the first page, empty on it
+	CSV     string // address of the whole list as a file
 	Filter  bool   // something narrows the list
 }
 
@@ -29,10 +31,23 @@ func query(r *http.Request, list admin.List) admin.Query {
 	q := admin.Query{Text: values.Get("q"), Cursor: values.Get("cursor"), Limit: listLimit, Filters: map[string]string{}}
 	for _, name := range admin.Filters(list) {
 		if v := values.Get(name); v != "" {
-			q.Filters[name] = v
+			q.Filters[name] = completeTime(name, v)
 		}
 	}
 	return q
+}
+
+// completeTime completes a time that a browser's field has left without its zone: these pages speak UTC.
+func completeTime(name, value string) string {
+	if name != "from" && name != "until" {
+		return value
+	}
+	for _, form := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02"} {
+		if at, err := time.Parse(form, value); err == nil {
+			return at.Format(time.RFC3339)
+		}
+	}
+	return value
 }
 
 // read lists one page of rows of one type.
@@ -47,26 +62,29 @@ func read[T any](p *Pages, r *http.Request, list admin.List, q admin.Query) (lis
 			out.Rows = append(out.Rows, row)
 		}
 	}
-	address := func(cursor string) string {
-		v := url.Values{}
-		for name, value := range q.Filters {
-			v.Set(name, value)
-		}
-		if q.Text != "" {
-			v.Set("q", q.Text)
-		}
-		if cursor != "" {
-			v.Set("cursor", cursor)
-		}
-		return r.URL.EscapedPath() + "?" + v.Encode()
-	}
 	if page.Next != "" {
-		out.Next = address(page.Next)
+		out.Next = address(r.URL.EscapedPath(), q, "cursor", page.Next)
 	}
 	if q.Cursor != "" {
-		out.First = address("")
+		out.First = address(r.URL.EscapedPath(), q, "", "")
 	}
+	out.CSV = address("/admin/api/v1/"+string(list), q, "format", "csv")
 	return out, nil
+}
+
+// address is where the same question is asked, with one more parameter.
+func address(path string, q admin.Query, name, value string) string {
+	v := url.Values{}
+	for name, value := range q.Filters {
+		v.Set(name, value)
+	}
+	if q.Text != "" {
+		v.Set("q", q.Text)
+	}
+	if name != "" {
+		v.Set(name, value)
+	}
+	return path + "?" + v.Encode()
 }
 
 // orderList is the page of sales.

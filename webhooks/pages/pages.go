@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"offrampbot/services/admin"
 	"offrampbot/services/assets"
+	"offrampbot/services/invariant"
 	"offrampbot/services/story"
 )
 
@@ -27,6 +29,11 @@ type Staff interface {
 	Verify(ctx context.Context, token string) (admin.Identity, error)
 	Logout(ctx context.Context, who admin.Identity) error
 	RevokeAll(ctx context.Context, email, by, why string) error
+	Renew(who admin.Identity) (token admin.Token, ok bool, err error)
+	Staff(ctx context.Context) ([]*admin.Admin, error)
+	ChangeRole(ctx context.Context, who admin.Identity, email string, role admin.Role, why string) error
+	CloseAccount(ctx context.Context, who admin.Identity, email string, closed bool, why string) error
+	EndSessions(ctx context.Context, who admin.Identity, email, why string) error
 }
 
 // Reads answers what pages show. It changes nothing. Fault codes: order_unknown, body_invalid (a cursor or filter that
@@ -34,12 +41,23 @@ type Staff interface {
 type Reads interface {
 	List(ctx context.Context, list admin.List, q admin.Query) (admin.Page, error)
 	Tale(ctx context.Context, id string) (*story.Tale, error)
+	Overview(ctx context.Context) (*story.Overview, error)
 }
 
 // Changes carries out what staff ask for; a repeat under the same key gives the same answer.
 type Changes interface {
 	AskApproval(ctx context.Context, c admin.Change, action admin.Action, order string) (admin.Changed, error)
 	Decide(ctx context.Context, c admin.Change, approval string, approve bool) (admin.Changed, error)
+	PutSettings(ctx context.Context, c admin.Change, settings map[string]string) (admin.Changed, error)
+	Redrive(ctx context.Context, c admin.Change, record string) (admin.Changed, error)
+	FreezeUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
+	UnfreezeUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
+	UnlockUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
+}
+
+// Checker checks every chain, the ledger and all invariants. It takes as long as there are records.
+type Checker interface {
+	Verify(ctx context.Context) (invariant.Report, error)
 }
 
 // Cookies makes the session cookie.
@@ -59,6 +77,7 @@ type Deps struct {
 	Staff    Staff
 	Reads    Reads
 	Changes  Changes
+	Checker  Checker
 	Cookies  Cookies
 	Texts    Texts
 	Registry *assets.Registry
@@ -72,13 +91,14 @@ type Config struct {
 	Sandbox bool // says on every page that no real money moves
 }
 
-// Pages are the operator's pages. They keep nothing between requests.
+// Pages are the operator's pages. They keep nothing between requests but that a check is running.
 type Pages struct {
 	deps  Deps
 	cfg   Config
 	views map[string]*template.Template
 	style []byte
 	icon  []byte
+	check sync.Mutex // one check at a time: it reads everything
 }
 
 // New parses the templates, or says what is missing.
@@ -127,6 +147,26 @@ func (p *Pages) Table() []Page {
 		{"GET", "/review", admin.Read, p.review},
 		{"POST", "/approvals/:id/approve", admin.Decide, p.decide(true)},
 		{"POST", "/approvals/:id/reject", admin.Decide, p.decide(false)},
+		{"GET", "/parked", admin.Read, p.parked},
+		{"POST", "/parked/:id/redrive", admin.Redrive, p.redrive},
+		{"GET", "/duplicates", admin.Read, p.duplicates},
+		{"GET", "/users", admin.Read, p.users},
+		{"GET", "/users/:id", admin.Read, p.user},
+		{"POST", "/users/:id/freeze", admin.FreezeUser, p.aboutUser("frozen")},
+		{"POST", "/users/:id/unlock", admin.UnlockUser, p.aboutUser("unlocked")},
+		{"POST", "/users/:id/unfreeze", admin.UnfreezeUser, p.aboutUser("unfrozen")},
+		{"GET", "/deposits", admin.Read, p.deposits},
+		{"GET", "/ledger", admin.Read, p.ledger},
+		{"GET", "/settings", admin.Read, p.settings},
+		{"POST", "/settings", admin.ChangeSetting, p.setSetting},
+		{"GET", "/audit", admin.Read, p.audit},
+		{"GET", "/verify", admin.Read, p.askVerify},
+		{"POST", "/verify", admin.Read, p.verify},
+		{"GET", "/staff", admin.ManageStaff, p.staff},
+		{"POST", "/staff/:id/role", admin.ManageStaff, p.manage("role")},
+		{"POST", "/staff/:id/close", admin.ManageStaff, p.manage("close")},
+		{"POST", "/staff/:id/open", admin.ManageStaff, p.manage("open")},
+		{"POST", "/staff/:id/end-sessions", admin.ManageStaff, p.manage("end-sessions")},
 	}
 }
 

@@ -29,6 +29,7 @@ type view struct {
 // menuItem is one link of the navigation.
 type menuItem struct {
 	Label, Path string
+	Needs       admin.Permission // empty: everybody who may read
 	Here        bool
 }
 
@@ -37,6 +38,15 @@ var menu = []menuItem{
 	{Label: "Overview", Path: "/admin/"},
 	{Label: "Orders", Path: "/admin/orders"},
 	{Label: "Review", Path: "/admin/review"},
+	{Label: "Parked", Path: "/admin/parked"},
+	{Label: "Duplicates", Path: "/admin/duplicates"},
+	{Label: "Users", Path: "/admin/users"},
+	{Label: "Deposits", Path: "/admin/deposits"},
+	{Label: "Ledger", Path: "/admin/ledger"},
+	{Label: "Settings", Path: "/admin/settings"},
+	{Label: "Audit", Path: "/admin/audit"},
+	{Label: "Verify", Path: "/admin/verify"},
+	{Label: "Staff", Path: "/admin/staff", Needs: admin.ManageStaff},
 }
 
 // done are the sentences that a page shows after a form was carried out. The address holds only their names, so nobody
@@ -45,6 +55,15 @@ var done = map[string]string{
 	"asked":    "Your request is open. Another person decides it on the review page.",
 	"approved": "Approved and carried out.",
 	"rejected": "Rejected. The order was not touched.",
+	"redriven": "The record is due again; a worker takes it within seconds.",
+	"frozen":   "The user is frozen: no money of theirs starts to move.",
+	"unfrozen": "The user is free again, and what is covered starts.",
+	"unlocked": "The PIN may be tried again.",
+	"set":      "The setting is changed. Every process uses it within five seconds.",
+	"role":     "The role is changed; it applies at once.",
+	"close":    "The account is closed and its sessions are over.",
+	"open":     "The account is open again. Its owner signs in anew.",
+	"ended":    "All sessions of the account are over.",
 }
 
 // parse reads the layout and one template per page.
@@ -78,7 +97,11 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 	if v.Done == "" && v.Problem == "" {
 		v.Done = done[r.URL.Query().Get("done")]
 	}
+	p.renew(w, r, v.Who)
 	for _, item := range menu {
+		if item.Needs != "" && !admin.Can(v.Who.Role, item.Needs) {
+			continue
+		}
 		item.Here = item.Path == r.URL.Path || item.Path != "/admin/" && strings.HasPrefix(r.URL.Path, item.Path+"/")
 		v.Menu = append(v.Menu, item)
 	}
@@ -93,11 +116,35 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name st
 	_, _ = body.WriteTo(w) // the client went away
 }
 
+// renewAfter is how old a token gets before a page renews it.
+const renewAfter = time.Minute
+
+// renew keeps the session of a browser that is in use: without it, everybody would sign in every fifteen minutes. It is
+// for cookies alone; a script renews nothing.
+func (p *Pages) renew(w http.ResponseWriter, r *http.Request, who admin.Identity) {
+	if who.ID == "" || r.Header.Get("Authorization") != "" || who.Expires.Sub(p.deps.Now()) > tokenLife-renewAfter {
+		return
+	}
+	token, ok, err := p.deps.Staff.Renew(who)
+	if err != nil {
+		p.deps.Log.ErrorContext(r.Context(), "session not renewed", "error", err)
+	}
+	if ok {
+		http.SetCookie(w, p.deps.Cookies.Fresh(token))
+	}
+}
+
+// tokenLife is how long a token is good.
+const tokenLife = 15 * time.Minute
+
 // problem is an error in words, with the status of its code.
 func (p *Pages) problem(r *http.Request, err error) (status int, text string) {
 	f := fault.As(err)
 	row := fault.RowOf(f.Code)
 	p.deps.Log.Log(r.Context(), row.Level, "page refused", "code", f.Code, "error", err)
+	if f.Code == "idempotency_conflict" {
+		return row.Status, "This form was sent before, with something else in it. Nothing was changed; open the page again and send it anew."
+	}
 	return row.Status, p.deps.Texts.Render("en", row.Message, f.Args)
 }
 

@@ -44,7 +44,9 @@ func (p *Pages) timeline(t *story.Tale) []moment {
 		out = append(out, p.operationMoments(o)...)
 	}
 	for _, r := range t.Receipts {
-		out = append(out, receipt(r))
+		if r.Source != delivery.Status || r.State != delivery.Done { // a status that was applied stands at its message
+			out = append(out, receipt(r))
+		}
 	}
 	for _, e := range t.Audit {
 		if m, told := entry(e); told {
