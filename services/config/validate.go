@@ -87,8 +87,8 @@ func (p *Problems) relations(cfg *Config, broken map[string]bool) {
 	p.long("DEPOSIT_WEBHOOK_SECRET_PREVIOUS", cfg.Deposit.WebhookSecretPrevious, broken)
 	for _, chain := range cfg.ChainURLs.Names() {
 		for _, u := range cfg.ChainURLs.Reveal(chain) {
-			if !hasScheme(u, "http", "https", "ws", "wss") {
-				p.add(ChainVariable(chain), "has an entry that is not an http, https, ws or wss address")
+			if !hasScheme(u, "http", "https") {
+				p.add(ChainVariable(chain), "has an entry that is not an http or https address")
 				break
 			}
 		}
@@ -146,8 +146,8 @@ func (p *Problems) outside(name, address string) bool {
 		return false
 	}
 	switch {
-	case u.Scheme != "https" && u.Scheme != "wss":
-		p.add(name, "must be encrypted (https or wss) in production")
+	case u.Scheme != "https":
+		p.add(name, "must be encrypted (https) in production")
 	case loopback(u.Hostname()):
 		p.add(name, "is on this machine; production talks to the real provider")
 	default:
