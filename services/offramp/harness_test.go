@@ -453,6 +453,6 @@ func (w *watcher) Moved(_ context.Context, m offramp.Moved) {
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, string(m.From)+"→"+string(m.Order.State))
 }
-func (*watcher) Alerted(context.Context, string, string, string)                {}
-func (*watcher) Refused(context.Context, string, offramp.Event, string)         {}
-func (*watcher) Outcome(context.Context, string, string, string, time.Duration) {}
+func (*watcher) Alerted(context.Context, string, string, string)        {}
+func (*watcher) Refused(context.Context, string, offramp.Event, string) {}
+func (*watcher) Outcome(context.Context, string, string)                {}
