@@ -135,7 +135,7 @@ func TestLoad_relations(t *testing.T) {
 		{"the bank on localhost", []string{"PAYSTACK_URL", "https://LOCALHOST./"}, "PAYSTACK_URL is on this machine"},
 		{"Meta in the clear", []string{"WHATSAPP_GRAPH_URL", "http://graph.example"}, "WHATSAPP_GRAPH_URL must be encrypted"},
 		{"a simulated chain", []string{"CHAIN_BNB_CHAIN_RPC_URLS", "https://ok.example,http://127.0.0.1:1"}, "CHAIN_BNB_CHAIN_RPC_URLS must be encrypted"},
-		{"a node that is reached by another way than HTTP", []string{"CHAIN_BASE_RPC_URLS", "https://ok.example,wss://node.example"}, "CHAIN_BASE_RPC_URLS has an entry that is not an http or https address"},
+		{"a node that is reached by another way than HTTP", []string{"APP_ENV", "sandbox", "CHAIN_BASE_RPC_URLS", "https://ok.example,wss://node.example"}, "CHAIN_BASE_RPC_URLS has an entry that is not an http or https address"},
 		{"all of it in the sandbox", []string{"APP_ENV", "sandbox", "PAYSTACK_URL", "http://127.0.0.1:1", "CHAIN_BASE_RPC_URLS", "http://127.0.0.1:2"}, ""},
 		{"a lease as long as the calls", []string{"OUTBOX_LEASE", "20s"}, "OUTBOX_LEASE must be longer"},
 		{"a lease a little longer", []string{"OUTBOX_LEASE", "20001ms"}, ""},
