@@ -190,6 +190,28 @@ func TestManifests_lockTheContainersDown(t *testing.T) {
 	}
 }
 
+// A name that was renamed would leave an operator with a process that does not start.
+func TestGuides_nameOnlyVariablesThatExist(t *testing.T) {
+	t.Parallel()
+	known := configured(t)
+	ours := regexp.MustCompile("\\b(?:ADMIN|APP|CHAIN|DEPOSIT|FIELD|FLOW|GUARD|INTERNAL|LOOKUP|METRICS|MONGO|ORDER|OUTBOX|PAYSTACK|PENDING|PIN|" +
+		"PROVIDER|QUOTE|REDIS|REGISTRY|SCREENING|STORE|TREASURY|VISIBILITY|WALLET|WHATSAPP)_[A-Z0-9_<>]*[A-Z0-9]\\b")
+	found := 0
+	for _, page := range []string{"README.md", "docs/install.md", "docs/runbook.md", "docs/security.md", "docs/gaps.md"} {
+		for _, name := range ours.FindAllString(read(t, page), -1) {
+			plain := strings.TrimSuffix(strings.TrimSuffix(name, "_FILE"), "_PREVIOUS")
+			if chainURLs.MatchString(plain) || name == "MONGO_TEST_COMMANDS" { // of compose.yaml
+				continue
+			}
+			found++
+			_, ok := known[name]
+			_, withoutSuffix := known[plain]
+			require.True(t, ok || withoutSuffix, "%s names %s, which docs/config.md does not have", page, name)
+		}
+	}
+	require.Greater(t, found, 30)
+}
+
 // A tag that moves would run something else tomorrow.
 func TestImages_areNamedByAnExactVersion(t *testing.T) {
 	t.Parallel()
