@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"html/template"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ func (p *Pages) functions() template.FuncMap {
 			return admin.Can(who.Role, admin.Permission(permission))
 		},
 		"ago": func(at time.Time) string { return span(p.deps.Now().Sub(at)) },
-		"key": p.deps.Key, "sentence": sentence, "deref": deref, "amount": p.amount, "local": localTime,
+		"key": p.deps.Key, "sentence": sentence, "deref": deref, "amount": p.amount, "why": reason, "about": about, "local": localTime,
 	}
 }
 
@@ -82,17 +83,17 @@ func deref(at *time.Time) time.Time {
 	return *at
 }
 
-// span is a duration as one would say it: "12 s", "5 min", "3 h", "2 days".
+// span is a duration as one would say it: "12 s", "5 min", "3 h", "2 days". Number and unit stay on one line.
 func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
+		return fmt.Sprintf("%d\u00a0s", int(d.Seconds()))
 	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
+		return fmt.Sprintf("%d\u00a0min", int(d.Minutes()))
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
+		return fmt.Sprintf("%d\u00a0h", int(d.Hours()))
 	default:
-		return fmt.Sprintf("%d days", int(d.Hours())/24)
+		return fmt.Sprintf("%d\u00a0days", int(d.Hours())/24)
 	}
 }
 
@@ -102,6 +103,43 @@ func short(id string) string {
 		return id
 	}
 	return id[:8] + "…" + id[len(id)-6:]
+}
+
+// reasons say in words why an order is where it is, for reasons that are the name of an event.
+var reasons = map[string]string{
+	string(offramp.LookupExhausted): "look-ups gave no answer for too long",
+	string(offramp.OperationParked): "an operation could not be carried out",
+	string(offramp.FundsReverted):   "a reorganisation took crypto back",
+	string(offramp.PendingTooLong):  "the provider took the payout and has not ended it for too long",
+	string(offramp.PayoutReversed):  "the provider took the payout back",
+}
+
+// reason is an order's reason in words.
+func reason(text string) string {
+	if said, ok := reasons[text]; ok {
+		return said
+	}
+	for _, e := range offramp.Events() {
+		if string(e) == text {
+			return strings.ToLower(words(text))
+		}
+	}
+	return strings.ReplaceAll(text, "_", " ")
+}
+
+// about is the page of what a stream of the trail is about, "" for none.
+func about(stream string) string {
+	kind, id, _ := strings.Cut(stream, ":")
+	switch kind {
+	case "order":
+		return "/admin/orders/" + url.PathEscape(id)
+	case "user":
+		return "/admin/users/" + url.PathEscape(id)
+	case "settings":
+		return "/admin/settings"
+	default:
+		return ""
+	}
 }
 
 // tones are the colours of order states: wait, work, alarm, good, bad or quiet. Colour is never alone: the state's name

@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +75,7 @@ func (p *Pages) overviewOf(o *story.Overview) overviewPage {
 		{"Unclear", "/admin/orders?state=unclear", "the provider is being asked", by[offramp.Unclear].Orders, since(offramp.Unclear)},
 		{"Parked records", "/admin/parked", "nobody could handle them", int64(o.Parked), nil},
 	}
+	slices.SortStableFunc(o.Accounts, func(a, b story.AccountRow) int { return cmp.Compare(rank(a.Account), rank(b.Account)) })
 	for _, a := range o.Accounts {
 		if label := accountLabel(a.Account); label != "" {
 			page.Money = append(page.Money, balance{a.Account, label, p.amount(a.Asset, owed(a))})
@@ -84,6 +87,17 @@ func (p *Pages) overviewOf(o *story.Overview) overviewPage {
 		})
 	}
 	return page
+}
+
+// ranks is the order in which money is looked at: what people own first, then what is on its way, then what is ours.
+var ranks = []string{"user", "due", "float", "fees", "suspense", "receivable", "treasury", "desk", "loss"}
+
+func rank(account string) int {
+	name, _, _ := strings.Cut(account, ":")
+	if i := slices.Index(ranks, name); i >= 0 {
+		return i
+	}
+	return len(ranks)
 }
 
 // accountLabel is an account's meaning in words, nothing for one that says nothing to a person.
