@@ -92,7 +92,7 @@ func TestRoutes_eachRoleMayWhatItsTableSays(t *testing.T) {
 		"GET /admin/review": admin.Viewer, "GET /admin/parked": admin.Viewer, "GET /admin/duplicates": admin.Viewer,
 		"GET /admin/users": admin.Viewer, "GET /admin/users/:id": admin.Viewer, "GET /admin/deposits": admin.Viewer,
 		"GET /admin/ledger": admin.Viewer, "GET /admin/settings": admin.Viewer, "GET /admin/audit": admin.Viewer,
-		"GET /admin/verify": admin.Viewer, "POST /admin/verify": admin.Viewer, "POST /admin/logout": admin.Viewer,
+		"GET /admin/verify": admin.Viewer, "POST /admin/verify": admin.Viewer, "POST /admin/reconcile": admin.Viewer, "POST /admin/logout": admin.Viewer,
 		"POST /admin/logout-everywhere": admin.Viewer,
 		"POST /admin/users/:id/freeze":  admin.Support, "POST /admin/users/:id/unlock": admin.Support,
 		"POST /admin/users/:id/unfreeze": admin.Operator, "POST /admin/orders/:id/approvals": admin.Operator,

@@ -125,7 +125,8 @@ func TestPages_everyPageOpensAndIsEmptyInWords(t *testing.T) {
 	require.Equal(t, 404, d.send("GET", "/admin/nothing", nil).status)
 	d.says(d.send("GET", "/admin/nothing", nil), "Not found")
 	checked := d.post(d.page("/admin/verify"), "/admin/verify")
-	d.says(checked, "Everything holds")
+	d.says(checked, "Everything holds", "The store shows no difference")
+	d.says(d.post(d.page("/admin/verify"), "/admin/reconcile"), "Everything holds", "The comparison with chains and providers")
 
 	settings := d.page("/admin/settings")
 	d.says(d.post(settings, "/admin/settings", "name", "spread_bps", "value", "25", "reason", "the market moved"), "The setting is changed")

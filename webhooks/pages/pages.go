@@ -17,6 +17,7 @@ import (
 	"offrampbot/services/admin"
 	"offrampbot/services/assets"
 	"offrampbot/services/invariant"
+	"offrampbot/services/reconcile"
 	"offrampbot/services/story"
 )
 
@@ -55,9 +56,12 @@ type Changes interface {
 	UnlockUser(ctx context.Context, c admin.Change, user string) (admin.Changed, error)
 }
 
-// Checker checks every chain, the ledger and all invariants. It takes as long as there are records.
+// Checker checks what is stored. It takes as long as there are records, and changes nothing.
 type Checker interface {
+	// Verify checks every chain, the ledger and all invariants.
 	Verify(ctx context.Context) (invariant.Report, error)
+	// Reconcile compares the books with the chains and the providers' statements of the last week; it asks outside.
+	Reconcile(ctx context.Context) (reconcile.Report, error)
 }
 
 // Cookies makes the session cookie.
@@ -161,7 +165,8 @@ func (p *Pages) Table() []Page {
 		{"POST", "/settings", admin.ChangeSetting, p.setSetting},
 		{"GET", "/audit", admin.Read, p.audit},
 		{"GET", "/verify", admin.Read, p.askVerify},
-		{"POST", "/verify", admin.Read, p.verify},
+		{"POST", "/verify", admin.Read, p.run(p.verify)},
+		{"POST", "/reconcile", admin.Read, p.run(p.reconcile)},
 		{"GET", "/staff", admin.ManageStaff, p.staff},
 		{"POST", "/staff/:id/role", admin.ManageStaff, p.manage("role")},
 		{"POST", "/staff/:id/close", admin.ManageStaff, p.manage("close")},

@@ -25,6 +25,7 @@ import (
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
 	"offrampbot/services/quote"
+	"offrampbot/services/reconcile"
 	"offrampbot/services/store"
 	"offrampbot/services/story"
 	"offrampbot/services/testkit"
@@ -80,6 +81,10 @@ func (f *fakes) Renew(who admin.Identity) (admin.Token, bool, error) {
 type checker struct{ f *fakes }
 
 func (c checker) Verify(context.Context) (invariant.Report, error) { return c.f.verify() }
+
+func (checker) Reconcile(context.Context) (reconcile.Report, error) {
+	return reconcile.Report{OK: true, Explained: []reconcile.Difference{{ID: "o2", Rule: "statement", Text: "is under way"}}}, nil
+}
 
 type cookies struct{}
 

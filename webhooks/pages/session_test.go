@@ -111,6 +111,9 @@ func TestVerify_oneCheckAtATime(t *testing.T) {
 	require.Contains(t, w.Body.String(), "A check is running already")
 	close(end)
 	body := <-first
-	require.Contains(t, body, "1 differences")
+	require.Contains(t, body, "1 difference.")
 	require.Contains(t, body, "says 1, is 2")
+	body = h.do("POST", "/reconcile", "/admin/reconcile", url.Values{}).Body.String()
+	require.Contains(t, body, "Everything holds")
+	require.Contains(t, body, "is under way")
 }
