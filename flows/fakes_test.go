@@ -152,10 +152,10 @@ func (router) Next([]string, string, func(string) bool) (string, bool) { return 
 
 type watcher struct{}
 
-func (watcher) Moved(context.Context, offramp.Moved)                   {}
-func (watcher) Alerted(context.Context, string, string, string)        {}
-func (watcher) Refused(context.Context, string, offramp.Event, string) {}
-func (watcher) Outcome(context.Context, string, string)                {}
+func (watcher) Moved(context.Context, offramp.Moved)                           {}
+func (watcher) Alerted(context.Context, string, string, string)                {}
+func (watcher) Refused(context.Context, string, offramp.Event, string)         {}
+func (watcher) Outcome(context.Context, string, string, string, time.Duration) {}
 
 // ordersOf is the durable truth behind the guard.
 type ordersOf struct {
@@ -179,17 +179,13 @@ func (g ordersOf) Exists(ctx context.Context, intent string) (there bool, err er
 func (g ordersOf) FindOpenOrRecent(ctx context.Context, digest string) (f guard.Found, err error) {
 	err = g.engine.View(ctx, func(_ context.Context, r store.Reader) error {
 		f = guard.Found{}
-		all, err := store.All[offramp.Order](r, store.Query{Collection: store.Orders, Index: "content", Equal: []any{digest}, Descending: true})
-		for _, o := range all {
-			switch {
-			case o.State == offramp.Success && g.now().Sub(*o.EndedAt) < 5*time.Minute:
-				f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Completed, At: *o.EndedAt}
-			case o.State.Final():
-				continue
-			default:
-				f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Processing, At: o.UpdatedAt}
-			}
-			break
+		o, err := offramp.OpenOrRecent(r, digest, g.now())
+		switch {
+		case o == nil:
+		case o.State == offramp.Success:
+			f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Completed, At: *o.EndedAt}
+		default:
+			f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Processing, At: o.UpdatedAt}
 		}
 		return err
 	})

@@ -47,30 +47,22 @@ func (g guardOrders) Exists(ctx context.Context, intent string) (there bool, err
 	return there, err
 }
 
-// recentLife is how long a completed sale is remembered (R52).
-const recentLife = 5 * time.Minute
-
 func (g guardOrders) FindOpenOrRecent(ctx context.Context, digest string) (f guard.Found, err error) {
-	err = g.db.View(ctx, func(_ context.Context, r store.Reader) error {
-		all, err := store.All[offramp.Order](r, store.Query{
-			Collection: store.Orders, Index: "content", Equal: []any{digest}, Descending: true, Limit: 5,
-		})
-		for _, o := range all {
-			switch {
-			case o.State == offramp.Success && now().Sub(*o.EndedAt) < recentLife:
-				f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Completed, At: *o.EndedAt}
-			case o.State.Final():
-				continue
-			case o.State.Unfunded():
-				f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Processing, At: o.UpdatedAt}
-			default:
-				f = guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.TransferCompleted, At: o.UpdatedAt}
-			}
-			break
-		}
+	var o *offramp.Order
+	err = g.db.View(ctx, func(_ context.Context, r store.Reader) (err error) {
+		o, err = offramp.OpenOrRecent(r, digest, now())
 		return err
 	})
-	return f, err
+	switch {
+	case err != nil || o == nil:
+		return guard.Found{}, err
+	case o.State == offramp.Success:
+		return guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Completed, At: *o.EndedAt}, nil
+	case o.State.Unfunded():
+		return guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.Processing, At: o.UpdatedAt}, nil
+	default:
+		return guard.Found{Intent: o.ID, Reference: o.Reference, State: guard.TransferCompleted, At: o.UpdatedAt}, nil
+	}
 }
 
 // watcher tells logs and metrics what was committed.
@@ -93,8 +85,8 @@ func (w watcher) Refused(ctx context.Context, order string, on offramp.Event, co
 	w.log.WarnContext(ctx, "event refused", "order_id", order, "event", string(on), "code", code)
 }
 
-func (w watcher) Outcome(_ context.Context, provider, outcome string) {
-	w.metrics.Provider(provider, "call", outcome, 0)
+func (w watcher) Outcome(_ context.Context, provider, call, outcome string, took time.Duration) {
+	w.metrics.Provider(provider, call, outcome, took)
 }
 
 // alert carries out an alert operation: the audit entry is there already, now people are told.

@@ -70,6 +70,7 @@ type app struct {
 	endpoint *flows.Endpoint
 	owner    string
 
+	drain        time.Duration
 	installation string // random id of the database, in every key of Redis
 }
 
@@ -79,11 +80,12 @@ type tune struct {
 	redisURL string   // empty: from the configuration
 	log      *slog.Logger
 	registry *assets.Registry
+	drain    time.Duration // how long the process says that it is not ready before it refuses connections
 }
 
 // newApp reads top to bottom: store, Redis, domain, adapters, edge, workers.
 func newApp(ctx context.Context, cfg *config.Config, t tune) (*app, error) {
-	a := &app{cfg: cfg, log: t.log, metrics: obs.NewMetrics(version), db: t.db, registry: t.registry}
+	a := &app{cfg: cfg, log: t.log, metrics: obs.NewMetrics(version), db: t.db, registry: t.registry, drain: t.drain}
 	if a.log == nil {
 		a.log = newLogger()
 	}
@@ -153,6 +155,7 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 	if a.installation, err = prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
 		return err
 	}
+	a.db = measured{a.db, a.metrics}
 	url := t.redisURL
 	if url == "" {
 		url = a.cfg.Redis.URL.Reveal()
@@ -166,6 +169,7 @@ func (a *app) openStores(ctx context.Context, t tune) (err error) {
 	if a.redis, err = newRedis(url); err != nil {
 		return err
 	}
+	a.redis.AddHook(redisTimes{a.metrics})
 	if a.locker, err = lock.New(a.redis, lock.Config{Prefix: a.prefix("lock")}); err != nil {
 		return err
 	}

@@ -81,12 +81,12 @@ func runDemo(ctx context.Context, out io.Writer, addr, logFile string) error {
 	if err != nil {
 		return errors.Join(err, world.Close())
 	}
+	if err := announce(out, base, botURL); err != nil {
+		return errors.Join(err, world.Close(), db.Close(ctx))
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveWorld(ctx, w, world) })
 	g.Go(func() error { return serve(ctx, cfg, tune{db: db, log: log, registry: assets.Sandbox()}) })
-	if err := announce(out, base, botURL); err != nil {
-		return err
-	}
 	return g.Wait()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"offrampbot/services/delivery"
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
@@ -22,6 +23,7 @@ func (a *app) gauges(ctx context.Context) (worked bool, err error) {
 		return false, err
 	}
 	a.metrics.InboxAge(age)
+	a.chainGauges()
 	var open []*offramp.Order
 	err = a.db.View(ctx, func(_ context.Context, r store.Reader) error {
 		open = nil
@@ -43,9 +45,12 @@ func (a *app) gauges(ctx context.Context) (worked bool, err error) {
 			}
 			a.metrics.Orders(string(state), n)
 		}
-		return a.countOperations(r)
+		return errors.Join(a.countOperations(r), a.countReceipts(r))
 	})
 	for _, o := range open {
+		if ctx.Err() != nil {
+			break // a silent Redis: the rest is renewed next time
+		}
 		a.guard.Renew(ctx, o.Content, o.ID)
 	}
 	return false, err
@@ -55,6 +60,9 @@ func (a *app) gauges(ctx context.Context) (worked bool, err error) {
 func (a *app) countOperations(r store.Reader) error {
 	counts := map[[2]string]int{}
 	for _, state := range []operation.State{operation.Pending, operation.Called, operation.Accepted, operation.Parked} {
+		for _, lane := range a.lanes() { // what is gone is none, and not as many as before
+			counts[[2]string{string(lane.kind), string(state)}] = 0
+		}
 		err := r.Find(store.Query{Collection: store.Outbox, Index: "state", Equal: []any{state}, Limit: gaugeLimit},
 			func(decode store.Decode) (bool, error) {
 				var op operation.Operation
@@ -70,6 +78,23 @@ func (a *app) countOperations(r store.Reader) error {
 	}
 	for key, n := range counts {
 		a.metrics.OutboxOperations(key[0], key[1], n)
+	}
+	return nil
+}
+
+// countReceipts counts the deliveries that are not handled.
+func (a *app) countReceipts(r store.Reader) error {
+	for _, state := range []delivery.State{delivery.Received, delivery.Parked, delivery.Unhandled} {
+		n := 0
+		err := r.Find(store.Query{Collection: store.Inbox, Index: "due", Equal: []any{state}, Limit: gaugeLimit},
+			func(store.Decode) (bool, error) {
+				n++
+				return true, nil
+			})
+		if err != nil {
+			return err
+		}
+		a.metrics.InboxReceipts(string(state), n)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var drain time.Duration
+	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the bot", Args: noArgs,
 		Long: "Run the bot: the webhooks, the workers and the admin API. The configuration comes from the environment, see docs/config.md.\n" +
 			"Any number of processes may share one MongoDB and one Redis.",
@@ -26,9 +27,11 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, tune{})
+			return serve(cmd.Context(), cfg, tune{drain: drain})
 		},
 	}
+	cmd.Flags().DurationVar(&drain, "drain", 5*time.Second, "how long /readyz says no before connections are refused")
+	return cmd
 }
 
 // serve runs the bot until ctx ends.
@@ -70,6 +73,8 @@ func (a *app) run(ctx context.Context) error {
 		defer stopWorkers()
 		<-ctx.Done()
 		a.log.Info("stopping")
+		a.health.stop()
+		time.Sleep(a.drain) // who balances the load must have seen it before connections are refused
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), shutdown, errors.New("requests took too long to finish"))
 		defer cancel()
 		var errs []error

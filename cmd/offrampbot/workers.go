@@ -138,7 +138,7 @@ func (a *app) openChains(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l, err := loop.OfStep(w.Step, nil, now, a.log, loop.Config{Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll})
+		l, err := loop.OfStep(a.counted("watch", w.Step), nil, now, a.log, loop.Config{Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll})
 		if err := a.add("watch "+chain.ID, l, err); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (a *app) openSweeps(context.Context) error {
 		{"gauges", a.gauges, nil, 15 * time.Second},
 		{"checkpoint", checkpoint.Step, nil, 5 * time.Minute},
 	} {
-		l, err := loop.OfStep(s.step, s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
+		l, err := loop.OfStep(a.counted(s.name, s.step), s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
 		if err := a.add(s.name, l, err); err != nil {
 			return err
 		}
@@ -239,6 +239,14 @@ type health struct {
 	chains map[string]*deposit.Watcher
 	err    error // why it is not ready
 	lost   bool  // Redis does not answer
+	ending bool  // the process is about to stop
+}
+
+// stop makes the process say that it is not ready: no new connections, please.
+func (h *health) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ending = true
 }
 
 func newHealth(a *app) *health { return &health{a: a, chains: map[string]*deposit.Watcher{}} }
@@ -262,6 +270,9 @@ func (h *health) Live() error {
 func (h *health) Ready(context.Context) (degraded bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ending {
+		return h.lost, errors.New("process is stopping")
+	}
 	return h.lost, h.err
 }
 

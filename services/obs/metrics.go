@@ -33,14 +33,12 @@ type Metrics struct {
 	panics           *prometheus.CounterVec
 	httpSeconds      *prometheus.HistogramVec
 	storeSeconds     *prometheus.HistogramVec
-	storeRetries     *prometheus.CounterVec
 	redisSeconds     *prometheus.HistogramVec
 	providerSeconds  *prometheus.HistogramVec
 	chainHeight      *prometheus.GaugeVec
 	chainLag         *prometheus.GaugeVec
 	chainPolled      *prometheus.GaugeVec
 	clockSkew        prometheus.Gauge
-	violations       *prometheus.GaugeVec
 }
 
 // NewMetrics registers every metric. The version is shown by offramp_build_info.
@@ -90,13 +88,11 @@ func (m *Metrics) registerWork() {
 	m.stepSeconds = m.histogram("offramp_worker_step_seconds", "Duration of steps that did work.", latency, "worker")
 	m.panics = m.counter("offramp_panics_total", "Panics that were caught.", "where")
 	m.clockSkew = m.gauge("offramp_clock_skew_seconds", "Our clock minus the store's.").WithLabelValues()
-	m.violations = m.gauge("offramp_invariant_violations", "Differences found by the last check, by invariant.", "rule")
 }
 
 func (m *Metrics) registerCalls() {
 	m.httpSeconds = m.histogram("offramp_http_request_seconds", "Requests served.", latency, "method", "route", "status")
 	m.storeSeconds = m.histogram("offramp_store_seconds", "Calls to the store.", latency, "operation", "outcome")
-	m.storeRetries = m.counter("offramp_store_retries_total", "Transactions run again after a conflict.", "operation")
 	m.redisSeconds = m.histogram("offramp_redis_seconds", "Calls to Redis.", latency, "operation", "outcome")
 	m.providerSeconds = m.histogram("offramp_provider_seconds", "Calls to venues and providers by ending.",
 		[]float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 30}, "provider", "operation", "outcome")
@@ -196,11 +192,6 @@ func (m *Metrics) Panic(where string) { m.panics.WithLabelValues(m.bounds.of("wh
 // ClockSkew sets the difference between our clock and the store's.
 func (m *Metrics) ClockSkew(d time.Duration) { m.clockSkew.Set(d.Seconds()) }
 
-// Violations sets how many differences the last check found for one invariant.
-func (m *Metrics) Violations(rule string, n int) {
-	m.violations.WithLabelValues(m.bounds.of("rule", rule)).Set(float64(n))
-}
-
 // Request records one HTTP request; route is the pattern, never the path.
 func (m *Metrics) Request(method, route string, status int, took time.Duration) {
 	m.httpSeconds.WithLabelValues(m.bounds.of("method", method), m.bounds.route(route), strconv.Itoa(status)).Observe(took.Seconds())
@@ -209,11 +200,6 @@ func (m *Metrics) Request(method, route string, status int, took time.Duration) 
 // Store records one call to the store.
 func (m *Metrics) Store(operation, outcome string, took time.Duration) {
 	m.storeSeconds.WithLabelValues(m.bounds.of("store", operation), m.bounds.of("outcome", outcome)).Observe(took.Seconds())
-}
-
-// StoreRetry counts a transaction that ran again.
-func (m *Metrics) StoreRetry(operation string) {
-	m.storeRetries.WithLabelValues(m.bounds.of("store", operation)).Inc()
 }
 
 // Redis records one call to Redis.

@@ -53,10 +53,10 @@ func (e Occurrence) key() string {
 type Evidence struct {
 	CurrentPaid    bool // the current attempt is paid with the exact net
 	CurrentFee     money.Minor
-	CurrentNotPaid bool // it failed, is unknown to the provider, or was never called
+	CurrentNotPaid bool  // it failed, is unknown to the provider, or was never called
 	OlderPaid      []int // the older attempts that are paid
-	OlderNotPaid   bool // every older attempt is conclusively not paid
-	VenueUnknown   bool // the venue does not know the exchange, or says that it failed
+	OlderNotPaid   bool  // every older attempt is conclusively not paid
+	VenueUnknown   bool  // the venue does not know the exchange, or says that it failed
 	NoCallInFlight bool
 	Visible        bool // the visibility bound has passed since the last call could end
 	Approved       bool // the provider was told that it may release the current attempt

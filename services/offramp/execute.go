@@ -243,10 +243,11 @@ func (s *Service) Exchange(ctx context.Context, op *operation.Operation, lease o
 	}
 	call, cancel := s.bounded(ctx, "exchange")
 	defer cancel()
+	start := s.now()
 	r := venue.Execute(call, exchange.Order{
 		Reference: held.Reference, Asset: o.Asset, Chain: o.Chain, Fiat: o.Fiat, Amount: o.Amount, Rate: o.Rate, Gross: o.Gross,
 	})
-	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	s.watcher.Outcome(ctx, op.Rail, "exchange", string(r.Outcome), s.now().Sub(start))
 	if r.Outcome == exchange.Failed && held.Calls > 1 { // a failure reply to a repeat says nothing about the first call
 		r.Outcome = exchange.Unknown
 	}
@@ -260,9 +261,10 @@ func (s *Service) recallExchange(ctx context.Context, venue exchange.Venue, op *
 		return false, err
 	}
 	ask, cancel := s.bounded(ctx, "look-up")
+	start := s.now()
 	r := filled(venue.LookUp(ask, op.Reference), o)
 	cancel()
-	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	s.watcher.Outcome(ctx, op.Rail, "look-up", string(r.Outcome), s.now().Sub(start))
 	if !unknownToVenue(r) || !venue.SameReferenceSafe() {
 		return true, s.exchangeEnded(ctx, op, lease, r, true)
 	}
@@ -322,11 +324,12 @@ func (s *Service) Payout(ctx context.Context, op *operation.Operation, lease ope
 	}
 	call, cancel := s.bounded(ctx, "payout")
 	defer cancel()
+	start := s.now()
 	r := rail.Send(call, payout.Request{
 		Reference: held.Reference, Amount: o.Net, Currency: o.Fiat, BankCode: o.Beneficiary.BankCode,
 		Account: payout.AccountNumber(account), AccountName: o.Beneficiary.Name, Reason: o.Reference,
 	})
-	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	s.watcher.Outcome(ctx, op.Rail, "payout", string(r.Outcome), s.now().Sub(start))
 	r, fresh := s.verified(ctx, rail, o, held, exact(r, o, held))
 	return s.payoutEnded(ctx, o, held, lease, r, fresh)
 }
@@ -370,8 +373,9 @@ func (s *Service) consult(ctx context.Context, rail payout.Rail, o *Order, op *o
 func (s *Service) lookUpOnce(ctx context.Context, rail payout.Rail, o *Order, op *operation.Operation) payout.Result {
 	call, cancel := s.bounded(ctx, "look-up")
 	defer cancel()
+	start := s.now()
 	r := exact(rail.LookUp(call, op.Reference), o, op)
-	s.watcher.Outcome(ctx, op.Rail, string(r.Outcome))
+	s.watcher.Outcome(ctx, op.Rail, "look-up", string(r.Outcome), s.now().Sub(start))
 	return r
 }
 

@@ -48,13 +48,14 @@ type world struct {
 	screen *list
 	height atomic.Int64
 	claims int
+	most   int    // payout attempts of one sale
 	during func() // runs in the next outside call, before it has an effect
 }
 
 func newWorld(t *testing.T, engine store.Engine) *world {
 	t.Helper()
 	w := &world{
-		t: t, engine: engine, clock: testkit.Noon(), rail: newRail(), venue: newVenue(), seen: &watcher{}, screen: &list{},
+		t: t, engine: engine, clock: testkit.Noon(), rail: newRail(), venue: newVenue(), seen: &watcher{}, screen: &list{}, most: 2,
 	}
 	w.rail.during, w.venue.during = w.inCall, w.inCall
 	w.svc = w.service(engine)
@@ -71,7 +72,7 @@ func (w *world) service(engine store.Engine) *offramp.Service {
 	w.t.Helper()
 	svc, err := offramp.New(offramp.Deps{
 		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.venue}, Rails: offramp.Rails{"bank": w.rail},
-		Router: router{}, Sealer: plain{}, Screener: w.screen, Watcher: w.seen, Now: w.clock.Now,
+		Router: router{w}, Sealer: plain{}, Screener: w.screen, Watcher: w.seen, Now: w.clock.Now,
 		LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{"0xtreasury": true}})
 	require.NoError(w.t, err)
@@ -406,10 +407,11 @@ func (v *venue) LookUp(_ context.Context, reference string) exchange.Result {
 }
 
 // router allows two attempts on the one rail.
-type router struct{}
+// router sends every attempt to the one bank, as often as the test says.
+type router struct{ w *world }
 
-func (router) Next(tried []string, _ string, off func(string) bool) (string, bool) {
-	if len(tried) >= 2 || off("bank") {
+func (r router) Next(tried []string, _ string, off func(string) bool) (string, bool) {
+	if len(tried) >= r.w.most || off("bank") {
 		return "", false
 	}
 	return "bank", true
@@ -453,6 +455,6 @@ func (w *watcher) Moved(_ context.Context, m offramp.Moved) {
 	defer w.mu.Unlock()
 	w.steps = append(w.steps, string(m.From)+"→"+string(m.Order.State))
 }
-func (*watcher) Alerted(context.Context, string, string, string)        {}
-func (*watcher) Refused(context.Context, string, offramp.Event, string) {}
-func (*watcher) Outcome(context.Context, string, string)                {}
+func (*watcher) Alerted(context.Context, string, string, string)                {}
+func (*watcher) Refused(context.Context, string, offramp.Event, string)         {}
+func (*watcher) Outcome(context.Context, string, string, string, time.Duration) {}

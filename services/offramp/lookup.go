@@ -62,8 +62,9 @@ func (s *Service) ask(ctx context.Context, o *Order, target *operation.Operation
 	}
 	ask, cancel := s.bounded(ctx, "look-up")
 	defer cancel()
+	start := s.now()
 	r := filled(venue.LookUp(ask, target.Reference), o)
-	s.watcher.Outcome(ctx, target.Rail, string(r.Outcome))
+	s.watcher.Outcome(ctx, target.Rail, "look-up", string(r.Outcome), s.now().Sub(start))
 	e := Occurrence{
 		Attempt: target.Attempt, By: ByLookUp, Fresh: true, Provider: target.Rail, ProviderID: r.VenueID, Reason: r.Reason,
 	}

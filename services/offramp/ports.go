@@ -2,6 +2,7 @@ package offramp
 
 import (
 	"context"
+	"time"
 
 	"offrampbot/services/exchange"
 	"offrampbot/services/money"
@@ -35,7 +36,8 @@ type Watcher interface {
 	Moved(ctx context.Context, m Moved)
 	Alerted(ctx context.Context, kind, order, why string)
 	Refused(ctx context.Context, order string, on Event, code string)
-	Outcome(ctx context.Context, provider, outcome string)
+	// Outcome is called after each call to a venue or a provider; call is "exchange", "payout" or "look-up".
+	Outcome(ctx context.Context, provider, call, outcome string, took time.Duration)
 }
 
 // Router chooses the rail of the next payout attempt from the rails tried so far, oldest first; ok is false when none is

@@ -14,6 +14,7 @@ import (
 // third brings an order to its third payout attempt, whose reply is lost, after two failed that turn out to be paid.
 func (w *world) third(does bool) *offramp.Order {
 	w.t.Helper()
+	w.most = 3
 	o := w.second()
 	w.rail.send = fails
 	require.NoError(w.t, w.run(w.claim(operation.Payout)))

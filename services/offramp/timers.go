@@ -12,28 +12,37 @@ import (
 // timerRetry is when a timer whose event may not happen yet is tried again.
 const timerRetry = 30 * time.Second
 
-// mostTimers is how many due orders one step looks at.
-const mostTimers = 16
+// timerPage is how many due orders are read at once.
+const timerPage = 16
 
 // SweepTimers raises the event of one order whose due time has passed. It is a worker's step: worked says whether there
-// was one. An order whose event cannot be raised is passed over, so that it never holds the others up; its error is
+// was one. Orders whose event cannot be raised are passed over, so that they never hold the others up; their errors are
 // returned as well. A restart needs no special path, because due times are in the documents.
 func (s *Service) SweepTimers(ctx context.Context) (worked bool, err error) {
-	var due []*Order
-	until := s.now().Add(time.Millisecond)
-	err = s.engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
-		due, err = store.All[Order](r, store.Query{Collection: store.Orders, Index: "due", Until: until, Limit: mostTimers})
-		return err
-	})
+	q := store.Query{Collection: store.Orders, Index: "due", Until: s.now().Add(time.Millisecond), Limit: timerPage}
 	var problems []error
-	for _, o := range due {
-		if err := s.elapse(ctx, o.ID, *o.Due); err != nil {
-			problems = append(problems, fmt.Errorf("raise timer of order %s: %w", o.ID, err))
-			continue
+	for {
+		var due []*Order
+		err := s.engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
+			due, err = store.All[Order](r, q)
+			return err
+		})
+		if err != nil {
+			return false, errors.Join(append(problems, err)...)
 		}
-		return true, errors.Join(problems...)
+		for _, o := range due {
+			if err := s.elapse(ctx, o.ID, *o.Due); err != nil {
+				problems = append(problems, fmt.Errorf("raise timer of order %s: %w", o.ID, err))
+				continue
+			}
+			return true, errors.Join(problems...)
+		}
+		if len(due) < timerPage || ctx.Err() != nil {
+			return false, errors.Join(problems...)
+		}
+		last := due[len(due)-1]
+		q.After = store.CursorOf(last, *last.Due)
 	}
-	return false, errors.Join(append(problems, err)...)
 }
 
 // elapse raises the event of an order's timer, if it is still the same one.
@@ -54,19 +63,4 @@ func (s *Service) elapse(ctx context.Context, id string, due time.Time) error {
 		u.orders[c.ID], u.dirty[c.ID] = c, true
 		return nil
 	})
-}
-
-// NextTimer is when the next order's timer is due; ok is false when none is.
-func (s *Service) NextTimer(ctx context.Context) (at time.Time, ok bool, err error) {
-	err = s.engine.View(ctx, func(_ context.Context, r store.Reader) error {
-		o, err := store.First[Order](r, store.Query{Collection: store.Orders, Index: "due"})
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err == nil {
-			at, ok = *o.Due, true
-		}
-		return err
-	})
-	return at, ok, err
 }

@@ -16,6 +16,7 @@ import (
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/store"
+	"offrampbot/services/user"
 )
 
 // Timers are due times in documents (DESIGN §7).
@@ -23,9 +24,7 @@ func TestTimers(t *testing.T) {
 	t.Parallel()
 	scenario(t, "a window ends to the millisecond, and both are absolute from placing on", func(t *testing.T, w *world) {
 		o := w.place(w.offer(25))
-		at, ok, err := w.svc.NextTimer(t.Context())
-		require.NoError(t, err)
-		require.True(t, ok)
+		at := *o.Due
 		require.Equal(t, o.CreatedAt.Add(30*time.Minute), at)
 		w.clock.Set(at.Add(-time.Millisecond))
 		w.sweep()
@@ -112,14 +111,39 @@ func TestTimers(t *testing.T) {
 		w.sweep()
 		require.Equal(t, offramp.Overdue, w.order(first.ID).State)
 	})
+	scenario(t, "nor do more of them than are read at once", func(t *testing.T, w *world) {
+		first := w.place(w.offer(25))
+		for i := range 20 {
+			w.clock.Advance(time.Second)
+			who := fmt.Sprintf("user-%d", i)
+			w.person(who)
+			w.another(first, who)
+			w.update(func(tx store.Tx) error {
+				u, err := user.Load(tx, who)
+				if err != nil {
+					return err
+				}
+				return tx.Delete(store.Users, who, u.Revision)
+			})
+		}
+		w.clock.Advance(time.Second)
+		w.person("bob")
+		last := w.another(first, "bob")
+		w.clock.Advance(time.Hour)
+		worked, err := w.svc.SweepTimers(t.Context())
+		require.NoError(t, err)
+		require.True(t, worked)
+		require.Equal(t, offramp.Overdue, w.order(first.ID).State, "the first in line")
+		worked, err = w.svc.SweepTimers(t.Context())
+		require.Error(t, err)
+		require.True(t, worked)
+		require.Equal(t, offramp.Overdue, w.order(last).State)
+	})
 	scenario(t, "nothing is due where nothing waits", func(t *testing.T, w *world) {
-		_, ok, err := w.svc.NextTimer(t.Context())
+		worked, err := w.svc.SweepTimers(t.Context())
 		require.NoError(t, err)
-		require.False(t, ok)
-		w.sold()
-		_, ok, err = w.svc.NextTimer(t.Context())
-		require.NoError(t, err)
-		require.False(t, ok)
+		require.False(t, worked)
+		require.Nil(t, w.sold().Due)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -185,4 +186,4 @@ func (w *walk) Alerted(context.Context, string, string, string) {}
 func (w *walk) Refused(_ context.Context, _ string, on offramp.Event, code string) {
 	w.note("%s refused: %s", on, code)
 }
-func (w *walk) Outcome(context.Context, string, string) {}
+func (w *walk) Outcome(context.Context, string, string, string, time.Duration) {}

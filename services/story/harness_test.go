@@ -409,7 +409,7 @@ func (nobody) Name(string) error    { return nil }
 
 type watcher struct{}
 
-func (watcher) Moved(context.Context, offramp.Moved)                   {}
-func (watcher) Alerted(context.Context, string, string, string)        {}
-func (watcher) Refused(context.Context, string, offramp.Event, string) {}
-func (watcher) Outcome(context.Context, string, string)                {}
+func (watcher) Moved(context.Context, offramp.Moved)                           {}
+func (watcher) Alerted(context.Context, string, string, string)                {}
+func (watcher) Refused(context.Context, string, offramp.Event, string)         {}
+func (watcher) Outcome(context.Context, string, string, string, time.Duration) {}

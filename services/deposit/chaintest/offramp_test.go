@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,7 +98,7 @@ func (clean) Name(string) error    { return nil }
 
 type deaf struct{}
 
-func (deaf) Moved(context.Context, offramp.Moved)                   {}
-func (deaf) Alerted(context.Context, string, string, string)        {}
-func (deaf) Refused(context.Context, string, offramp.Event, string) {}
-func (deaf) Outcome(context.Context, string, string)                {}
+func (deaf) Moved(context.Context, offramp.Moved)                           {}
+func (deaf) Alerted(context.Context, string, string, string)                {}
+func (deaf) Refused(context.Context, string, offramp.Event, string)         {}
+func (deaf) Outcome(context.Context, string, string, string, time.Duration) {}
