@@ -74,7 +74,7 @@ func (u *unit) deposit(f deposit.Fact) error {
 		u.link(d.ID, "deposit", d.ID)
 	case d.Fingerprint != f.Deposit.Fingerprint:
 		d.Open, d.Reason = nil, otherTransfer(f)
-		if err := u.park(d, e, "deposit contradicted"); err != nil {
+		if err := u.park(d, e, "deposit_contradicted"); err != nil {
 			return err
 		}
 		return saveDeposit(u.tx, d)
@@ -115,7 +115,7 @@ func (u *unit) happened(d *deposit.Deposit, e Occurrence, kind deposit.FactKind)
 		}
 		d.State = deposit.Settled
 	case deposit.FactParked:
-		if err := u.park(d, e, "deposit parked"); err != nil {
+		if err := u.park(d, e, "deposit_parked"); err != nil {
 			return err
 		}
 		return u.tellParked(d)

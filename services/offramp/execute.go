@@ -129,7 +129,7 @@ func (s *Service) settle(ctx context.Context, op *operation.Operation, lease ope
 		u.ops[held.ID] = held
 		e.At = u.now
 		if e.On == PayoutAccepted && e.Reason != "" { // accepted, but it will not move by itself
-			u.alert("payout needs attention", op.ID+":"+itoa(held.Calls), e.Reason)
+			u.alert("payout_needs_attention", op.ID+":"+itoa(held.Calls), e.Reason)
 		}
 		err = u.raise(o, e)
 		if !refused(err) {
@@ -190,7 +190,7 @@ func (s *Service) Park(ctx context.Context, op *operation.Operation, lease opera
 			if err != nil {
 				return err
 			}
-			u.alert("look-up fails", op.ID, reason)
+			u.alert("look_up_fails", op.ID, reason)
 			u.plan(o, held, false)
 			return nil
 		})

@@ -115,6 +115,24 @@ func work() []Alert {
 func edges() []Alert {
 	return []Alert{
 		{
+			"OfframpChainNotRead", `time() - max by (chain) (offramp_chain_polled_timestamp_seconds) > 180`, "0m", Page,
+			"No process has read a chain for three minutes: its deposits are not seen.", "A chain stalls or reorganises",
+		},
+		{
+			"OfframpChainStands", `delta(max by (chain) (offramp_chain_height)[15m:1m]) == 0`, "0m", Page,
+			"A chain, or every node of it that we ask, has made no block for a quarter of an hour.", "A chain stalls or reorganises",
+		},
+		{
+			"OfframpStoreFails",
+			`sum(rate(offramp_store_seconds_count{outcome=~"unavailable|unknown"}[5m])) / sum(rate(offramp_store_seconds_count[5m])) > 0.02`,
+			"2m", Page, "MongoDB does not answer, or does not say what became of a commit.", "MongoDB is lost",
+		},
+		{
+			"OfframpRedisFails",
+			`sum(rate(offramp_redis_seconds_count{outcome="error"}[5m])) / sum(rate(offramp_redis_seconds_count[5m])) > 0.1`,
+			"5m", Ticket, "Redis does not answer; sales go on without it.", "Redis is lost",
+		},
+		{
 			"OfframpServerErrors",
 			`sum(rate(offramp_http_request_seconds_count{status=~"5.."}[5m])) / sum(rate(offramp_http_request_seconds_count[5m])) > 0.05`,
 			"5m", Page, "One request in twenty fails; WhatsApp sends webhooks again for seven days.", "MongoDB is lost",

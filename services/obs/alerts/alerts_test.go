@@ -102,6 +102,11 @@ var fed = map[string]func(m *obs.Metrics){
 	"offramp_http_request_seconds":         func(m *obs.Metrics) { m.Request("GET", "/webhooks/flows", 200, time.Second) },
 	"offramp_duplicates_blocked_total":     func(m *obs.Metrics) { m.DuplicateBlocked("flow") },
 	"offramp_build_info":                   func(*obs.Metrics) {},
+	"offramp_store_seconds":                func(m *obs.Metrics) { m.Store("update", "unavailable", time.Second) },
+	"offramp_redis_seconds":                func(m *obs.Metrics) { m.Redis("set", "error", time.Second) },
+	"offramp_chain_height":                 func(m *obs.Metrics) { m.Chain("base", 1, 2, time.Unix(1, 0)) },
+
+	"offramp_chain_polled_timestamp_seconds": func(m *obs.Metrics) { m.Chain("base", 1, 2, time.Unix(1, 0)) },
 }
 
 // callers find where a metric is fed outside tests and services/obs, by the method's name.
@@ -110,6 +115,8 @@ var callers = map[string]string{
 	"offramp_alerts_total": "Alert", "offramp_provider_seconds": "Provider", "offramp_deliveries_total": "Delivery",
 	"offramp_clock_skew_seconds": "ClockSkew", "offramp_panics_total": "Panic", "offramp_guard_expired_total": "Expired",
 	"offramp_http_request_seconds": "Request", "offramp_duplicates_blocked_total": "DuplicateBlocked",
+	"offramp_store_seconds": "Store", "offramp_redis_seconds": "Redis", "offramp_chain_height": "Chain",
+	"offramp_chain_polled_timestamp_seconds": "Chain",
 }
 
 // An alert over a metric that nobody feeds would never fire.
