@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -105,7 +106,7 @@ func TestStaff_readTheWholeStory(t *testing.T) {
 func (s *staff) wantNoAccountNumber(order, account string) {
 	s.w.t.Helper()
 	paths := []string{"/orders/" + order}
-	for _, list := range []string{"orders", "audit", "duplicates", "deposits", "ledger", "parked", "settings", "approvals"} {
+	for _, list := range []string{"orders", "audit", "duplicates", "deposits", "ledger", "parked", "settings", "approvals", "users"} {
 		paths = append(paths, "/"+list+"?limit=200", "/"+list+"?format=csv")
 	}
 	for _, path := range paths {
@@ -151,6 +152,33 @@ func TestStaff_settleWithASecondPerson(t *testing.T) {
 		require.Len(t, w.bank(), 1)
 		require.Equal(t, 1, w.bank()[0].Calls)
 		require.Len(t, operator.items("/approvals?order="+o.ID+"&state=approved"), 1)
+		w.holds()
+	})
+}
+
+func TestStaff_freezeUnlockUnfreeze(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, w *town) {
+		p := w.newPerson()
+		p.signsUp()
+		s := w.staff(sandbox.DefaultOperator().Email)
+		found := s.items("/users?q=" + p.phone)
+		require.Len(t, found, 1)
+		require.NotContains(t, fmt.Sprint(found), p.phone, "numbers are masked")
+		user := "/users/" + found[0]["id"].(string) //nolint:forcetypeassert // a test
+		why := map[string]any{"reason": "they called us"}
+		require.Equal(t, "approval_invalid", s.call(422, "POST", user+"/freeze", map[string]any{"reason": ""})["error"])
+		s.call(404, "POST", "/users/nobody/freeze", why)
+		for range 2 {
+			require.NotNil(t, s.call(200, "POST", user+"/freeze", why, "Idempotency-Key", "f1")["frozen"])
+		}
+		require.Len(t, s.items("/users?frozen=true"), 1)
+		p.says("sell 25 usdt on base")
+		p.hears("paused")
+		s.call(200, "POST", user+"/unlock", why)
+		require.Nil(t, s.call(200, "POST", user+"/unfreeze", why)["frozen"])
+		require.Empty(t, s.items("/users?frozen=true"))
+		require.Len(t, s.items("/audit?action="+url.QueryEscape("user frozen")), 1)
 		w.holds()
 	})
 }

@@ -112,7 +112,7 @@ func accountLabel(account string) string {
 		if parts[len(parts)-1] == "held" {
 			return "Users' money on hold for sales"
 		}
-		return "Users' money, free to sell or withdraw"
+		return "Users' money, free to sell"
 	case "receivable":
 		return "Owed to us by users"
 	case "float":
