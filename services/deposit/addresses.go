@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"offrampbot/services/store"
 	"offrampbot/services/user"
@@ -86,6 +87,26 @@ func (b *Book) Owner(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("find user of address: %w", err)
 	}
 	return id, nil
+}
+
+// Since implements Addresses: no address is older than the first person.
+func (b *Book) Since(ctx context.Context) (at time.Time, ok bool, err error) {
+	err = b.engine.View(ctx, func(_ context.Context, r store.Reader) error {
+		ok = false
+		first, err := store.First[user.User](r, store.Query{Collection: store.Users, Index: "created"})
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at, ok = first.CreatedAt, true
+		return nil
+	})
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("find the first user: %w", err)
+	}
+	return at, ok, nil
 }
 
 var _ Addresses = (*Book)(nil)

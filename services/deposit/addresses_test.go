@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,13 +65,21 @@ func TestBook_knowsEveryAddressEverAllottedAndItsUser(t *testing.T) {
 		require.Len(t, watched, 4)
 		require.Equal(t, 4, derive.calls, "an address never changes, so it is derived once")
 
+		_, ok, err := book.Since(t.Context())
+		require.NoError(t, err)
+		require.False(t, ok, "nobody is here")
+		first := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		require.NoError(t, engine.Update(t.Context(), func(_ context.Context, tx store.Tx) error {
-			u := user.User{Meta: store.Meta{ID: "ada", Version: 1}, Address: "address 1"}
+			u := user.User{Meta: store.Meta{ID: "ada", Version: 1}, Address: "address 1", CreatedAt: first}
 			return tx.Insert(store.Users, &u)
 		}))
 		owner, err := book.Owner(t.Context(), "address 1")
 		require.NoError(t, err)
 		require.Equal(t, "ada", owner)
+		since, ok, err := book.Since(t.Context())
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.True(t, first.Equal(since))
 		owner, err = book.Owner(t.Context(), "address 0")
 		require.NoError(t, err)
 		require.Empty(t, owner, "allotted, but no user has it")

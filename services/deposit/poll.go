@@ -156,12 +156,44 @@ func (p *poll) window(ctx context.Context) error {
 	return nil
 }
 
+// clockTolerance is how far a chain's clock may be from ours when its first block is searched by time.
+const clockTolerance = time.Hour
+
+// firstHeight is where a chain without a cursor is read from: the block of the time when the first address was allotted, or
+// the head less the overlap where there is none. People may have sent to their address before the chain was watched, and
+// a cursor may have been lost.
+func (p *poll) firstHeight(ctx context.Context) (int64, error) {
+	start := max(0, p.in.Head.Number-p.cfg.Overlap+1)
+	since, ok, err := p.deps.Addresses.Since(ctx)
+	if err != nil || !ok {
+		return start, err
+	}
+	since = since.Add(-clockTolerance)
+	low, high := int64(0), start // the first block that is not older lies in [low, high], or is above
+	for low < high {
+		middle := low + (high-low)/2
+		b, found, err := p.deps.Source.BlockAt(ctx, middle)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("search the first block: read block %d: %w", middle, err)
+		case !found, b.Time.Before(since): // a node that forgets old headers has no older logs either
+			low = middle + 1
+		default:
+			high = middle
+		}
+	}
+	return low, nil
+}
+
 // startAt makes the cursor of a new chain. Its first mark is the block below the first one read, so that a
 // reorganisation right after the start still finds a block in common.
 func (p *poll) startAt(ctx context.Context) error {
-	start := max(0, p.in.Head.Number-p.cfg.Overlap+1)
+	start, err := p.firstHeight(ctx)
 	if p.cfg.Start != nil {
-		start = *p.cfg.Start
+		start, err = *p.cfg.Start, nil
+	}
+	if err != nil {
+		return err
 	}
 	p.cursor = Cursor{Height: start - 1, Since: start, Swept: start - 1, SweepTo: start - 1}
 	p.cursor.ID, p.cursor.Version = p.cfg.Policy.Chain, 1

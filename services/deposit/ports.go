@@ -1,6 +1,9 @@
 package deposit
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Addresses knows which addresses are ours. They are the same on every EVM chain, in canonical form.
 type Addresses interface {
@@ -9,6 +12,9 @@ type Addresses interface {
 	Watched(ctx context.Context) ([]string, error)
 	// Owner is the id of the user an address was allotted to, empty when no user has it.
 	Owner(ctx context.Context, address string) (user string, err error)
+	// Since is a time before which no address was allotted; ok is false while none is. A chain that is watched for the
+	// first time is read from there, because people may have sent to their address on it before.
+	Since(ctx context.Context) (at time.Time, ok bool, err error)
 }
 
 // Alarms records what a person must look at and no fact carries: kind and subject name it, text explains. The watcher

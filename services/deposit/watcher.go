@@ -41,8 +41,8 @@ type Config struct {
 	// Sweep is the time after which every block is read once more, 15 minutes by default: a deposit that a lagging index
 	// hid at first is found then at the latest.
 	Sweep time.Duration
-	// Start is the first height read on a chain without a cursor; nil: the head less the overlap. Addresses have no
-	// history before they are allotted, so an earlier start is only needed when a cursor was lost.
+	// Start is the first height read on a chain without a cursor; nil: the block of the time when the first address was
+	// allotted, at the latest the head less the overlap.
 	Start *int64
 }
 

@@ -192,6 +192,7 @@ func (w *world) differs(id, rule, text string) {
 
 type addresses struct{}
 
+func (addresses) Since(context.Context) (time.Time, bool, error)    { return time.Time{}, false, nil }
 func (addresses) Watched(context.Context) ([]string, error)         { return []string{ada}, nil }
 func (addresses) Owner(_ context.Context, _ string) (string, error) { return "", nil }
 

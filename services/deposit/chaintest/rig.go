@@ -46,6 +46,7 @@ func Policy(chain string) deposit.Policy {
 type Users struct {
 	mu     sync.Mutex
 	owners map[string]string
+	since  time.Time
 	err    error
 }
 
@@ -66,6 +67,20 @@ func (u *Users) Break(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.err = err
+}
+
+// OldestIs says when the first address was allotted.
+func (u *Users) OldestIs(at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.since = at
+}
+
+// Since implements deposit.Addresses.
+func (u *Users) Since(context.Context) (at time.Time, ok bool, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.since, !u.since.IsZero(), u.err
 }
 
 // Watched implements deposit.Addresses.

@@ -304,6 +304,26 @@ func TestWatcher_startsAtTheHeadLessTheOverlapOrWhereItIsTold(t *testing.T) {
 		require.EqualValues(t, 91, r.Cursor().Since)
 		require.EqualValues(t, 100, r.Cursor().Height)
 	})
+	t.Run("the block of the time when the first address was allotted, less an hour", func(t *testing.T) {
+		t.Parallel()
+		var before, after string
+		var first deposit.Block
+		r := chaintest.NewRig(t, func(r *chaintest.Rig) {
+			before = r.Pay(chaintest.USDT, chaintest.Alice, 1)
+			r.Chain.Mine(4000)
+			var found bool
+			var err error
+			first, found, err = r.Chain.BlockAt(r.T.Context(), r.Chain.Height())
+			require.NoError(r.T, err)
+			require.True(r.T, found)
+			r.Users.OldestIs(first.Time.Add(time.Hour))
+			after = r.Pay(chaintest.USDT, chaintest.Alice, 1)
+			r.Chain.Mine(5000)
+		})
+		require.Equal(t, first.Number, r.Cursor().Since)
+		r.WantSteps(after, "credit")
+		r.WantSteps(before)
+	})
 	t.Run("a height", func(t *testing.T) {
 		t.Parallel()
 		start := int64(30)
