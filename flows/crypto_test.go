@@ -87,7 +87,7 @@ func TestKeys_openAndSealTheVector(t *testing.T) {
 	plain, reply, err := keys.Open(sealVector(t, v, &key.PublicKey))
 	require.NoError(t, err)
 	require.Equal(t, v.RequestPlaintext, string(plain))
-	require.Equal(t, v.ResponseBase64, reply.Seal([]byte(v.ResponsePlaintext)))
+	require.Equal(t, v.ResponseBase64, string(reply.Seal([]byte(v.ResponsePlaintext))))
 	require.Equal(t, "efeeedecebeae9e8e7e6e5e4e3e2e1e0", hex.EncodeToString(reply.nonce))
 }
 

@@ -89,10 +89,10 @@ func (e *Endpoint) Answer(ctx context.Context, body []byte) (status int, answer 
 	r, err := DecodeRequest(plain)
 	if err != nil {
 		e.d.Log.WarnContext(ctx, "flow request refused", "reason", err.Error())
-		return StatusTokenGone, []byte(reply.Seal(gone(e.d.TokenGone(ctx))))
+		return StatusTokenGone, reply.Seal(gone(e.d.TokenGone(ctx)))
 	}
 	status, out := e.handle(ctx, r)
-	return status, []byte(reply.Seal(out))
+	return status, reply.Seal(out)
 }
 
 // handle answers a decrypted request with plain JSON.
