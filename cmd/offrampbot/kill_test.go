@@ -48,6 +48,10 @@ func TestServe_asAProcessOfItsOwn(t *testing.T) {
 		t.Parallel()
 		killedBesideAnother(t, bin)
 	})
+	t.Run("given one message by ten copies each, two of them answer it once", func(t *testing.T) {
+		t.Parallel()
+		copiesToBoth(t, bin)
+	})
 }
 
 // sandboxSecrets are the variables that hold a secret in a sandbox's environment.
@@ -162,6 +166,17 @@ const (
 // newCrowd starts bots and a world, signs everybody up and funds the balances.
 func newCrowd(t *testing.T, bin string, bots int) *crowd {
 	t.Helper()
+	c := newProcesses(t, bin, bots)
+	for range people {
+		c.robots = append(c.robots, &robot{world: c.world, phone: fmt.Sprintf("234803%07d", mathrand.IntN(10_000_000))})
+	}
+	c.everybody(func(ctx context.Context, r *robot) error { return r.joins(ctx, "100") })
+	return c
+}
+
+// newProcesses starts bots and a world in which nobody lives yet.
+func newProcesses(t *testing.T, bin string, bots int) *crowd {
+	t.Helper()
 	uri, database := testkit.Mongo(t)
 	redisURL, _ := testkit.Redis(t)
 	var backends []string
@@ -192,10 +207,6 @@ func newCrowd(t *testing.T, bin string, bots int) *crowd {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
 	w.db = db
-	for range people {
-		c.robots = append(c.robots, &robot{world: w.world, phone: fmt.Sprintf("234803%07d", mathrand.IntN(10_000_000))})
-	}
-	c.everybody(func(ctx context.Context, r *robot) error { return r.joins(ctx, "100") })
 	return c
 }
 
