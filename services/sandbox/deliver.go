@@ -101,6 +101,17 @@ func metaJSON(value any) ([]byte, error) {
 	return out, nil
 }
 
+// deliverOnce delivers a webhook once, counts how it went and returns the answer's status, 0 when there was none.
+func (w *World) deliverOnce(ctx context.Context, p parcel) int {
+	status, _ := w.post(ctx, p)
+	if status == http.StatusOK {
+		w.delivered.Add(1)
+	} else {
+		w.undelivered.Add(1)
+	}
+	return status
+}
+
 // post delivers a parcel once and returns the answer's status, 0 when there was none, and its body.
 func (w *World) post(ctx context.Context, p parcel) (int, []byte) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.cfg.BotURL+p.path, bytes.NewReader(p.body))
@@ -130,7 +141,7 @@ func (w *World) deliver(ctx context.Context, p parcel, copies int) []delivery {
 	for i := range copies {
 		all.Go(func() {
 			start := w.cfg.Now()
-			status, _ := w.post(ctx, p)
+			status := w.deliverOnce(ctx, p)
 			deliveries[i] = delivery{Status: status, MS: w.cfg.Now().Sub(start).Milliseconds()}
 		})
 	}
@@ -149,7 +160,6 @@ func (w *World) retry(p parcel) { w.later(w.cfg.RetryBase, p) }
 // later delivers a parcel after a delay, and again until it is answered 200.
 func (w *World) later(delay time.Duration, p parcel) {
 	w.queue.add(delay, func(ctx context.Context) bool {
-		status, _ := w.post(ctx, p)
-		return status == http.StatusOK
+		return w.deliverOnce(ctx, p) == http.StatusOK
 	})
 }

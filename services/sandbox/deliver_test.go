@@ -157,6 +157,9 @@ func TestMessages_areTriedAgainUntilTheBotSays200(t *testing.T) {
 		h.drain()
 	}
 	require.Len(t, h.bot.at(whatsAppPath), 3, "and no more once it was taken")
+	state := h.lever(http.MethodGet, "/world/state", nil)
+	require.Equal(t, json.Number("1"), state["webhooks"])
+	require.Equal(t, json.Number("2"), state["webhooks_failed"])
 }
 
 func TestMessages_areRefusedInWords(t *testing.T) {

@@ -197,7 +197,7 @@ func TestSchema_theCheckerCanFail(t *testing.T) {
 	state := doc.Calls["GET /world/state"].Response
 	good := map[string]any{
 		"people": json.Number("1"), "messages_in": json.Number("1"), "messages_out": json.Number("1"), "transfers": json.Number("0"),
-		"transfers_paid": json.Number("0"), "faults": json.Number("0"), "chains": map[string]any{"base": map[string]any{"height": json.Number("1"), "transfers": json.Number("0")}},
+		"transfers_paid": json.Number("0"), "faults": json.Number("0"), "webhooks": json.Number("9"), "webhooks_failed": json.Number("0"), "chains": map[string]any{"base": map[string]any{"height": json.Number("1"), "transfers": json.Number("0")}},
 	}
 	require.Empty(t, doc.check(state, good, ""))
 	for name, change := range map[string]any{"people": "1", "faults": []any{}, "chains": map[string]any{"base": map[string]any{"height": json.Number("1")}}, "more": true} {

@@ -47,7 +47,7 @@ func (w *World) sendStatuses(ctx context.Context, m sentMessage, p plan) {
 		for range copies {
 			w.queue.add(delay, func(ctx context.Context) bool {
 				w.showStatus(m.wamid, name)
-				status, _ := w.post(ctx, parcel)
+				status := w.deliverOnce(ctx, parcel)
 				return status == http.StatusOK
 			})
 		}

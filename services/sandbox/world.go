@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type World struct {
 	chains   map[string]*chain
 	closing  chan struct{} // closed when Run ends: nobody waits any longer
 	end      sync.Once
+
+	delivered, undelivered atomic.Int64 // deliveries of webhooks to the bot that it answered 200, and that it did not
 }
 
 // New makes a world. It refuses a configuration with all its problems at once, and Flow documents that are no JSON.

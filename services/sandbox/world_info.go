@@ -75,6 +75,7 @@ func (w *World) getState(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{
 		"people": persons, "messages_in": in, "messages_out": out, "transfers": len(transfers), "transfers_paid": paid,
 		"chains": chains, "faults": len(w.faults.list()),
+		"webhooks": w.delivered.Load(), "webhooks_failed": w.undelivered.Load(),
 	})
 }
 
