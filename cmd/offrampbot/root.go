@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &misuseError{err} })
 	root.AddCommand(
 		serveCommand(), demoCommand(), sandboxCommand(), flowsCommand(), adminCommand(), settingsCommand(), migrateCommand(),
-		keysCommand(), verifyCommand(), reconcileCommand(), statesCommand(), configCommand(), probeCommand(),
+		keysCommand(), verifyCommand(), reconcileCommand(), statesCommand(), configCommand(), probeCommand(), loadCommand(),
 		versionCommand(),
 	)
 	return root
