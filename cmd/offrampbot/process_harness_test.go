@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +45,13 @@ func plainEnv(own ...string) []string {
 // runBot runs one command to its end.
 func runBot(t *testing.T, bin string, env []string, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	return runBotFor(t, time.Minute, bin, env, args...)
+}
+
+// runBotFor runs one command to its end, which must come within a time.
+func runBotFor(t *testing.T, most time.Duration, bin string, env []string, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, args...) //nolint:gosec // the binary that this test built
 	var out, errs bytes.Buffer
@@ -62,6 +69,7 @@ type child struct {
 	t    *testing.T
 	bin  string
 	env  []string
+	args []string // after "serve"
 	addr string
 	log  *safeBuffer
 	cmd  *exec.Cmd
@@ -70,7 +78,7 @@ type child struct {
 
 func (c *child) start() {
 	c.t.Helper()
-	c.cmd = exec.Command(c.bin, "serve") //nolint:gosec,noctx // the binary that this test built; kill ends it
+	c.cmd = exec.Command(c.bin, append([]string{"serve"}, c.args...)...) //nolint:gosec,noctx // the binary that this test built; kill ends it
 	c.cmd.Env, c.cmd.Stderr = c.env, c.log
 	require.NoError(c.t, c.cmd.Start())
 	done := make(chan struct{})
@@ -85,6 +93,14 @@ func (c *child) start() {
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	<-c.done
+}
+
+// terminate asks the process to end, as an orchestrator does, waits for it and returns its exit code.
+func (c *child) terminate() int {
+	c.t.Helper()
+	require.NoError(c.t, c.cmd.Process.Signal(syscall.SIGTERM))
+	<-c.done
+	return c.cmd.ProcessState.ExitCode()
 }
 
 func (c *child) ready() bool {

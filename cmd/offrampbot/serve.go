@@ -87,6 +87,19 @@ func (a *app) run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// lastAnswers ends a connection with its answer once the process is about to stop. Whoever keeps connections open thereby
+// moves to another process during the drain, while nothing is refused yet. Without it a request that is sent along a kept
+// connection at the moment of the shutdown would be lost, and net/http's own switch has the same moment: it closes what is
+// idle at once.
+func (a *app) lastAnswers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.health.stopping() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 type listening struct {
 	server   *http.Server
 	listener net.Listener
@@ -111,7 +124,7 @@ func (a *app) listen() ([]listening, error) {
 			}
 			return nil, fmt.Errorf("listen on %s: %w", l.addr, err)
 		}
-		out = append(out, listening{webhooks.NewServer(l.handler, a.log), listener})
+		out = append(out, listening{webhooks.NewServer(a.lastAnswers(l.handler), a.log), listener})
 	}
 	return out, nil
 }

@@ -249,6 +249,13 @@ func (h *health) stop() {
 	h.ending = true
 }
 
+// stopping reports whether stop was called.
+func (h *health) stopping() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ending
+}
+
 func newHealth(a *app) *health { return &health{a: a, chains: map[string]*deposit.Watcher{}} }
 
 func (h *health) watch(chain string, w *deposit.Watcher) { h.chains[chain] = w }
