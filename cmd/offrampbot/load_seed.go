@@ -22,7 +22,7 @@ import (
 // What the seeded history looks like.
 const (
 	ordersApiece = 20 // of one person, who deposited once for all of them
-	peopleAtOnce = 10 // in one batch of inserts
+	peopleAtOnce = 50 // in one batch of inserts
 	seedWriters  = 4
 	seedFiat     = "NGN"
 	seedStep     = 7 * time.Second      // between two orders
