@@ -9,7 +9,7 @@ export TAGS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test check lint generate verify-generated verify-fmt verify-tidy verify-imports \
-	verify-fuzz verify-vulnerabilities services services-stop image clean
+	verify-fuzz verify-vulnerabilities bench services services-stop image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ verify-fuzz: ## Run each fuzz target for FUZZ_TIME (2000x: so many inputs)
 
 verify-vulnerabilities: ## Fail on a known vulnerability in a module that we reach
 	@scripts/check vulnerabilities
+
+bench: ## Measure the rows of DESIGN §17 beside their baselines; BENCH_ORDERS: how many orders the large store has
+	@scripts/services start >/dev/null && eval "$$(scripts/services env)" && \
+		$(GO) test -tags '$(TAGS),bench' -v -count=1 -timeout 60m -run '^TestBench_table$$' ./cmd/offrampbot
 
 services: ## Start MongoDB, Redis and anvil for tests by hand; use: eval "$$(scripts/services env)"
 	@scripts/services start
