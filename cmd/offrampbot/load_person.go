@@ -202,8 +202,9 @@ func (p *loadPerson) submit(ctx context.Context, at loadScreen, data map[string]
 
 // hear waits for a message of the bot that was not read before, by its text or the name of its form.
 func (p *loadPerson) hear(ctx context.Context, what string) (loadChatMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.world.patience, fmt.Errorf("never heard %q", what))
+	ctx, cancel := context.WithTimeout(ctx, p.world.patience)
 	defer cancel()
+	latest := "nothing"
 	bell := p.world.bell(p.phone)
 	for {
 		var chat struct {
@@ -214,6 +215,7 @@ func (p *loadPerson) hear(ctx context.Context, what string) (loadChatMessage, er
 		}
 		for i := p.read; i < len(chat.Messages); i++ {
 			m := chat.Messages[i]
+			latest = fmt.Sprintf("%q (%s)", m.Text, m.Direction)
 			if m.Direction == "out" && (strings.Contains(m.Text, what) || m.Flow != nil && m.Flow.Name == what) {
 				p.read = i + 1
 				return m, nil
@@ -223,7 +225,7 @@ func (p *loadPerson) hear(ctx context.Context, what string) (loadChatMessage, er
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return loadChatMessage{}, context.Cause(ctx)
+			return loadChatMessage{}, fmt.Errorf("never heard %q; the latest message after what was read: %s", what, latest)
 		case <-bell:
 		case <-timer.C:
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
@@ -57,13 +58,30 @@ type Confirmed struct {
 // later when the state allows. Fault codes: event_conflict, workflow_unknown, mismatch, state_refused, operation_conflict.
 func (s *Service) Confirm(ctx context.Context, c Confirmation) (Confirmed, error) {
 	answer, err := s.confirm(ctx, c)
-	if errors.Is(err, &store.ErrDuplicate{Collection: store.Inbox}) { // another delivery of the same event won (R32)
+	// Another delivery of the same event won (R32). Its receipt refuses ours from its commit on, and is read as soon as a
+	// majority of the store has it.
+	for n := 1; n <= confirmTries && errors.Is(err, &store.ErrDuplicate{Collection: store.Inbox}) && pause(ctx, n); n++ {
 		answer, err = s.confirm(ctx, c)
 	}
 	if errors.Is(err, &store.ErrDuplicate{Collection: store.Outbox}) {
 		return Confirmed{}, fault.New("operation_conflict", err)
 	}
 	return answer, err
+}
+
+// confirmTries bounds how often a delivery looks for the receipt of the one that won, for about two seconds in all.
+const confirmTries = 12
+
+// pause waits a little longer with each try; false means that ctx has ended.
+func pause(ctx context.Context, try int) bool {
+	timer := time.NewTimer(time.Duration(try) * 25 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (s *Service) confirm(ctx context.Context, c Confirmation) (Confirmed, error) {

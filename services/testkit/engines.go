@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	answerTimeout  = 5 * time.Second  // a service that takes longer to answer is missing
-	cleanUpTimeout = 30 * time.Second // many tests drop their databases at once
+	answerTimeout  = 5 * time.Second // a service that takes longer to answer is missing
+	cleanUpTimeout = 90 * time.Second
 )
 
 // Engines runs a sub-test on each store engine, "bolt" and "mongo", each on an empty database of its own that serves
