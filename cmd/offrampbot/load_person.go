@@ -186,17 +186,32 @@ func (p *loadPerson) say(ctx context.Context, text string) error {
 	return p.world.call(ctx, http.MethodPost, "/world/messages", map[string]any{"from": p.phone, "text": text}, nil)
 }
 
+// again is how often a person taps once more on a form that gave no answer, as the client offers it.
+const again = 5
+
 func (p *loadPerson) open(ctx context.Context, wamid string) (s loadScreen, err error) {
-	err = p.world.call(ctx, http.MethodPost, "/world/flows/open", map[string]any{"phone": p.phone, "wamid": wamid}, &s)
-	return s, err
+	for range again {
+		s = loadScreen{}
+		err = p.world.call(ctx, http.MethodPost, "/world/flows/open", map[string]any{"phone": p.phone, "wamid": wamid}, &s)
+		if err != nil || s.Screen != "" {
+			return s, err
+		}
+	}
+	return s, unexpected(s, "its first screen")
 }
 
 func (p *loadPerson) submit(ctx context.Context, at loadScreen, data map[string]any) (s loadScreen, err error) {
 	if data == nil {
 		data = map[string]any{}
 	}
-	err = p.world.call(ctx, http.MethodPost, "/world/flows/submit",
-		map[string]any{"session": at.Session, "screen": at.Screen, "data": data}, &s)
+	for range again {
+		s = loadScreen{}
+		err = p.world.call(ctx, http.MethodPost, "/world/flows/submit",
+			map[string]any{"session": at.Session, "screen": at.Screen, "data": data}, &s)
+		if err != nil || s.HTTPStatus < http.StatusInternalServerError {
+			break
+		}
+	}
 	return s, err
 }
 
