@@ -148,9 +148,11 @@ func loadRegistry(cfg *config.Config) (*assets.Registry, error) {
 
 func (a *app) openStores(ctx context.Context, t tune) (err error) {
 	if a.db == nil {
-		if a.db, err = openStore(ctx, a.cfg); err != nil {
-			return err
+		db, err := openStore(ctx, a.cfg)
+		if err != nil {
+			return err // a.db stays nil: what did not open is not closed
 		}
+		a.db = db
 	}
 	if a.installation, err = prepare(ctx, a.db, a.cfg, a.book.Fingerprint()); err != nil {
 		return err

@@ -68,3 +68,15 @@ func TestServe_refusesAChainWithoutANode(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "chain polygon has no node: set CHAIN_POLYGON_RPC_URLS")
 }
+
+func TestServe_saysWhoHasTheEmbeddedStore(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, "http://127.0.0.1:1", shortTimes, map[string]string{"DATA_DIR": t.TempDir()})
+	cfg, err := config.Load(environment(w.file), os.ReadFile, nil)
+	require.NoError(t, err)
+	first, err := openStore(t.Context(), cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, first.Close(t.Context())) }()
+	_, err = newApp(t.Context(), cfg, tune{log: obs.NewLogger(w.log, slog.LevelInfo), registry: assets.Sandbox()})
+	require.ErrorContains(t, err, "is in use by process")
+}
