@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"offrampbot/services/deposit"
+	"offrampbot/services/fault"
 	"offrampbot/services/offramp"
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
@@ -79,6 +80,20 @@ func TestArticle000_oneFactIsAppliedOnce(t *testing.T) {
 	scenario(t, "3 of 25 deliveries of one event at once, one is applied", func(t *testing.T, w *world) {
 		o, c := w.awaited()
 		require.Equal(t, map[string]int{"applied": 1, "duplicate-delivery": 24}, w.storm(func(int) offramp.Confirmation { return c }))
+		require.Equal(t, o.Revision+1, w.order(o.ID).Revision)
+	})
+	scenario(t, "3 a delivery whose receipt no snapshot shows yet is a duplicate all the same", func(t *testing.T, w *world) {
+		o, c := w.awaited()
+		_, err := w.confirm(c)
+		require.NoError(t, err)
+		svc := w.service(trailing{w.engine})
+		got, err := svc.Confirm(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, offramp.Confirmed{Outcome: "duplicate-delivery", State: offramp.Exchange}, got)
+		other := c
+		other.Amount = "1"
+		_, err = svc.Confirm(t.Context(), other)
+		require.True(t, fault.Is(err, "event_conflict"), err)
 		require.Equal(t, o.Revision+1, w.order(o.ID).Revision)
 	})
 }

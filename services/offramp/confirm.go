@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"offrampbot/services/delivery"
 	"offrampbot/services/deposit"
@@ -58,9 +57,7 @@ type Confirmed struct {
 // later when the state allows. Fault codes: event_conflict, workflow_unknown, mismatch, state_refused, operation_conflict.
 func (s *Service) Confirm(ctx context.Context, c Confirmation) (Confirmed, error) {
 	answer, err := s.confirm(ctx, c)
-	// Another delivery of the same event won (R32). Its receipt refuses ours from its commit on, and is read as soon as a
-	// majority of the store has it.
-	for n := 1; n <= confirmTries && errors.Is(err, &store.ErrDuplicate{Collection: store.Inbox}) && pause(ctx, n); n++ {
+	if errors.Is(err, &store.ErrDuplicate{Collection: store.Inbox}) { // another delivery of the same event won (R32)
 		answer, err = s.confirm(ctx, c)
 	}
 	if errors.Is(err, &store.ErrDuplicate{Collection: store.Outbox}) {
@@ -69,28 +66,21 @@ func (s *Service) Confirm(ctx context.Context, c Confirmation) (Confirmed, error
 	return answer, err
 }
 
-// confirmTries bounds how often a delivery looks for the receipt of the one that won, for about two seconds in all.
-const confirmTries = 12
-
-// pause waits a little longer with each try; false means that ctx has ended.
-func pause(ctx context.Context, try int) bool {
-	timer := time.NewTimer(time.Duration(try) * 25 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (s *Service) confirm(ctx context.Context, c Confirmation) (Confirmed, error) {
 	var answer Confirmed
-	known, err := s.knownEvent(ctx, c)
-	if err != nil || known.Outcome != "" {
-		return known, err
+	err := s.engine.View(ctx, func(_ context.Context, r store.Reader) (err error) {
+		answer, err = knownEvent(r, c)
+		return err
+	})
+	if err != nil || answer.Outcome != "" {
+		return answer, err
 	}
 	err = s.ofOrder(ctx, c.Order, func(u *unit, o *Order) error {
+		// Once more: a snapshot shows a receipt only when a majority of the store has it, a transaction shows it at once.
+		if known, err := knownEvent(u.tx, c); err != nil || known.Outcome != "" {
+			answer = known
+			return err
+		}
 		answer = Confirmed{}
 		d, err := u.confirmable(o, c)
 		if err != nil {
@@ -112,28 +102,23 @@ func (s *Service) confirm(ctx context.Context, c Confirmation) (Confirmed, error
 }
 
 // knownEvent answers from the receipt when the event id was handled before (R17, R18).
-func (s *Service) knownEvent(ctx context.Context, c Confirmation) (Confirmed, error) {
-	var answer Confirmed
-	err := s.engine.View(ctx, func(_ context.Context, r store.Reader) error {
-		var seen delivery.Receipt
-		err := r.Get(store.Inbox, ids.ChainDelivery(c.EventID), &seen)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read receipt: %w", err)
-		}
-		if seen.Fingerprint != c.fingerprint() {
-			return fault.New("event_conflict", nil)
-		}
-		o, err := loadOrder(r, seen.Order)
-		if err != nil {
-			return err
-		}
-		answer = Confirmed{Outcome: DuplicateDelivery, State: o.State}
-		return nil
-	})
-	return answer, err
+func knownEvent(r store.Reader, c Confirmation) (Confirmed, error) {
+	var seen delivery.Receipt
+	err := r.Get(store.Inbox, ids.ChainDelivery(c.EventID), &seen)
+	if errors.Is(err, store.ErrNotFound) {
+		return Confirmed{}, nil
+	}
+	if err != nil {
+		return Confirmed{}, fmt.Errorf("read receipt: %w", err)
+	}
+	if seen.Fingerprint != c.fingerprint() {
+		return Confirmed{}, fault.New("event_conflict", nil)
+	}
+	o, err := loadOrder(r, seen.Order)
+	if err != nil {
+		return Confirmed{}, err
+	}
+	return Confirmed{Outcome: DuplicateDelivery, State: o.State}, nil
 }
 
 // confirmable finds the deposit among those that count for the order: seen or credited, of its user and asset. One that is

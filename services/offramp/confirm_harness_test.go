@@ -211,3 +211,21 @@ func (w *world) only() *offramp.Order {
 	require.Len(w.t, all, 1)
 	return all[0]
 }
+
+// trailing is an engine whose snapshot reads are behind what transactions see, as they are on a replica set until a
+// majority has a commit.
+type trailing struct{ store.Engine }
+
+func (e trailing) View(ctx context.Context, fn func(ctx context.Context, r store.Reader) error) error {
+	return e.Engine.View(ctx, func(ctx context.Context, r store.Reader) error { return fn(ctx, behind{r}) })
+}
+
+// behind has no receipts yet.
+type behind struct{ store.Reader }
+
+func (b behind) Get(c store.Collection, id string, into store.Document) error {
+	if c == store.Inbox {
+		return store.ErrNotFound
+	}
+	return b.Reader.Get(c, id, into)
+}
