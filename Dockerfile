@@ -7,12 +7,12 @@
 # The toolchain is the one that go.mod names; both are raised together.
 FROM golang:1.27.3-bookworm AS build
 WORKDIR /src
-ENV GOTOOLCHAIN=local
+ENV GOTOOLCHAIN=local GOCACHE=/go/build
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download && go mod verify
 COPY . .
 ARG VERSION=unknown
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
     CGO_ENABLED=0 go build -trimpath -tags nomsgpack,timetzdata \
     -ldflags "-s -w -X main.version=${VERSION}" -o /offrampbot ./cmd/offrampbot
 RUN mkdir -p /empty/data

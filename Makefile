@@ -45,7 +45,7 @@ verify-tidy: ## Fail when go.mod or go.sum is not tidy
 verify-imports: ## Fail when a package imports what its ring may not
 	@scripts/check imports
 
-verify-fuzz: ## Run each fuzz target for FUZZ_TIME (2000x: so many inputs)
+verify-fuzz: ## Run each fuzz target for FUZZ_TIME (10s)
 	@scripts/check fuzz
 
 verify-vulnerabilities: ## Fail on a known vulnerability in a module that we reach
@@ -55,7 +55,7 @@ bench: ## Measure the rows of DESIGN §17 beside their baselines; BENCH_ORDERS: 
 	@scripts/services start >/dev/null && eval "$$(scripts/services env)" && \
 		$(GO) test -tags '$(TAGS),bench' -v -count=1 -timeout 60m -run '^TestBench_table$$' ./cmd/offrampbot
 
-services: ## Start MongoDB, Redis and anvil for tests by hand; use: eval "$$(scripts/services env)"
+services: ## Start MongoDB, Redis and anvil for tests by hand; then `eval "$(scripts/services env)"`
 	@scripts/services start
 
 services-stop: ## Stop what `make services` started

@@ -79,17 +79,7 @@ func bareDatabase(t *testing.T, uri, name string) *mongodriver.Database {
 // anywhere in its source.
 func TestQueries_areEachAnsweredByAnIndex(t *testing.T) {
 	t.Parallel()
-	uri, name := testkit.Mongo(t)
-	db, err := mongo.Open(t.Context(), mongo.Options{URI: uri, Database: name, Indexes: indexes(), Timeout: 30 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
-	require.NoError(t, db.EnsureIndexes(t.Context()))
-	world := openWorld(t, "http://127.0.0.1:1", map[string]string{"STORE": "embedded"})
-	cfg, err := config.Load(environment(world.file), os.ReadFile, nil)
-	require.NoError(t, err)
-	seeder := &app{cfg: cfg, log: slog.New(slog.DiscardHandler), db: db}
-	require.NoError(t, seeder.openLeaves(t.Context(), tune{}))
-	require.NoError(t, seedStore(t.Context(), seeder, 300, time.Now()))
+	uri, name, db, _ := seededMongo(t, 300)
 	bare := bareDatabase(t, uri, name)
 	profile(t, bare)
 	url, _ := testkit.Redis(t)
@@ -171,4 +161,21 @@ func TestProfiled_noticesAScan(t *testing.T) {
 	require.True(t, found[0].scans())
 	require.False(t, found[0].usesIndex())
 	require.False(t, found[0].proportionate())
+}
+
+// seededMongo is a database of MongoDB that holds so many orders; seeder is what filled it.
+func seededMongo(t *testing.T, orders int) (uri, name string, db *mongo.Engine, seeder *app) {
+	t.Helper()
+	uri, name = testkit.Mongo(t)
+	db, err := mongo.Open(t.Context(), mongo.Options{URI: uri, Database: name, Indexes: indexes(), Timeout: 30 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
+	require.NoError(t, db.EnsureIndexes(t.Context()))
+	world := openWorld(t, "http://127.0.0.1:1", map[string]string{"STORE": "embedded"})
+	cfg, err := config.Load(environment(world.file), os.ReadFile, nil)
+	require.NoError(t, err)
+	seeder = &app{cfg: cfg, log: slog.New(slog.DiscardHandler), db: db}
+	require.NoError(t, seeder.openLeaves(t.Context(), tune{}))
+	require.NoError(t, seedStore(t.Context(), seeder, orders, time.Now()))
+	return uri, name, db, seeder
 }

@@ -21,7 +21,7 @@ func TestLoad_sellsThroughTheWorldAndChecksTheBank(t *testing.T) {
 	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, w *town) {
 		var out bytes.Buffer
-		p := loadPlan{world: w.world, bot: w.bot, rate: 2, duration: 2 * time.Second, patience: 3 * time.Minute, blockSeconds: -1, bankSeconds: -1}
+		p := loadPlan{world: w.world, bot: w.bot, rate: 2, duration: 2 * time.Second, patience: time.Minute, blockSeconds: -1, bankSeconds: -1}
 		require.NoError(t, runLoad(t.Context(), &out, p), out.String())
 		require.Contains(t, out.String(), "correct: every sale was paid exactly once")
 		require.Len(t, w.bank(), 4)

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,14 +19,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildBot builds the binary as a release does, without the race detector.
+// built holds the binary while any test that runs processes may need it: with an empty cache one build is long enough.
+var built struct {
+	once sync.Once
+	dir  string
+	out  []byte
+	err  error
+}
+
+// TestMain removes what the tests have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(built.dir)
+	os.Exit(code)
+}
+
+// buildBot builds the binary as a release does, without the race detector, once for all tests.
 func buildBot(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "offrampbot")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "nomsgpack", "-o", bin, ".")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return bin
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "offrampbot-test-"); built.err == nil {
+			built.out, built.err = exec.Command("go", "build", "-tags", "nomsgpack", "-o", built.dir, ".").CombinedOutput() //nolint:noctx // outlives its first test
+		}
+	})
+	require.NoError(t, built.err, string(built.out))
+	return filepath.Join(built.dir, "offrampbot")
 }
 
 // plainEnv is what a process needs of the machine; the bot's own variables are the test's.
@@ -110,74 +125,6 @@ func (c *child) ready() bool {
 	}
 	_ = res.Body.Close()
 	return res.StatusCode == http.StatusOK
-}
-
-// balancer gives every connection to a backend that takes it, each in turn.
-type balancer struct {
-	listener net.Listener
-	backends []string
-	all      sync.WaitGroup
-	mu       sync.Mutex
-	next     int
-	open     map[net.Conn]bool
-}
-
-func newBalancer(t *testing.T, backends ...string) *balancer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	b := &balancer{listener: l, backends: backends, open: map[net.Conn]bool{}}
-	b.all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			b.all.Go(func() { b.carry(c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		b.mu.Lock()
-		for c := range b.open {
-			_ = c.Close()
-		}
-		b.mu.Unlock()
-		b.all.Wait()
-	})
-	return b
-}
-
-func (b *balancer) carry(client net.Conn) {
-	defer b.keep(client)()
-	for range b.backends {
-		b.mu.Lock()
-		b.next++
-		addr := b.backends[b.next%len(b.backends)]
-		b.mu.Unlock()
-		server, err := net.DialTimeout("tcp", addr, time.Second) //nolint:noctx // loopback
-		if err != nil {
-			continue
-		}
-		defer b.keep(server)()
-		var both sync.WaitGroup
-		both.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
-		both.Go(func() { _, _ = io.Copy(client, server); _ = client.Close() })
-		both.Wait()
-		return
-	}
-}
-
-func (b *balancer) keep(c net.Conn) (forget func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open[c] = true
-	return func() {
-		_ = c.Close()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.open, c)
-	}
 }
 
 // robot is a person who goes on whatever happens: a tap that was not answered is tapped again. It works in a goroutine

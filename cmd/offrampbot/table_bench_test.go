@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,11 +26,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"offrampbot/services/config"
 	"offrampbot/services/invariant"
 	"offrampbot/services/offramp"
 	"offrampbot/services/store"
-	"offrampbot/services/store/mongo"
 	"offrampbot/services/testkit"
 )
 
@@ -204,19 +201,8 @@ func benchGrowth(t *testing.T) {
 
 func grown(t *testing.T, orders int) map[string]float64 {
 	t.Helper()
-	uri, name := testkit.Mongo(t)
-	db, err := mongo.Open(t.Context(), mongo.Options{URI: uri, Database: name, Indexes: indexes(), Timeout: 30 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
-	require.NoError(t, db.EnsureIndexes(t.Context()))
-	w := openWorld(t, "http://127.0.0.1:1", map[string]string{"STORE": "embedded"})
-	cfg, err := config.Load(environment(w.file), os.ReadFile, nil)
-	require.NoError(t, err)
-	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler), db: db}
-	require.NoError(t, a.openLeaves(t.Context(), tune{}))
-	require.NoError(t, seedStore(t.Context(), a, orders, time.Now()))
-	w.db = db
-	known := w.orders()
+	_, _, db, a := seededMongo(t, orders)
+	known := (&town{t: t, db: db}).orders()
 	checker, err := invariant.New(db, a.registry)
 	require.NoError(t, err)
 	for _, o := range known[:10] {

@@ -16,7 +16,7 @@ import (
 
 const (
 	answerTimeout  = 5 * time.Second // a service that takes longer to answer is missing
-	cleanUpTimeout = 90 * time.Second
+	cleanUpTimeout = time.Minute     // many tests drop their databases at once, some behind a transaction of a killed process
 )
 
 // Engines runs a sub-test on each store engine, "bolt" and "mongo", each on an empty database of its own that serves
