@@ -30,7 +30,7 @@ lint: ## Install golangci-lint (minutes, once) and run it
 	@$$(scripts/tool $(GOLANGCI)) run ./...
 
 generate: ## Write generated docs and golden files again
-	$(GO) test -tags '$(TAGS)' -count=1 -run '(?i)golden|document' $$(grep -rlE --include=*_test.go 'testkit\.(Golden|Updating)|flag\.Bool\("update"' . \
+	$(GO) test -tags '$(TAGS)' -count=1 -run '(?i)(golden|document)' $$(grep -rlE --include=*_test.go 'testkit\.(Golden|Updating)|flag\.Bool\("update"' . \
 		| xargs -n1 dirname | sort -u) -update
 
 verify-generated: ## Fail when a generated file is stale

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,10 +101,18 @@ func samePixels(a, b image.Image) bool {
 	return true
 }
 
-func TestSlip_goldenOfAPaidOrderShowsEverything(t *testing.T) {
+func indexes() []store.Index { return slices.Concat(offramp.Indexes, user.Indexes) }
+
+func TestSlip_goldenOfAPaidOrder(t *testing.T) {
 	t.Parallel()
-	indexes := append(append([]store.Index{}, offramp.Indexes...), user.Indexes...)
-	testkit.Engines(t, indexes, func(t *testing.T, engine store.Engine) {
+	picture, _, err := shop(t, testkit.Bolt(t, indexes()), paidOrder(), "NG").Render(t.Context(), "slip", "order-1")
+	require.NoError(t, err)
+	golden(t, "slip.png", picture)
+}
+
+func TestSlip_ofAPaidOrderShowsEverything(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, indexes(), func(t *testing.T, engine store.Engine) {
 		p := shop(t, engine, paidOrder(), "NG")
 		picture, mime, err := p.Render(t.Context(), "slip", "order-1")
 		require.NoError(t, err)
