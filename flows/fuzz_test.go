@@ -41,11 +41,13 @@ func FuzzScreenInput(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(screen, screen, raw)
 	}
+	f.Add(byte(2), byte(1), []byte(`{"pin":"`+rightPIN+`"}`)) // sells
 	screens := []string{Details, FiatReview, CryptoReview, Sold, Refused, ""}
 	actions := []string{ActionExchange, ActionExchange, ActionBack, ActionInit, ActionNavigate}
 	f.Fuzz(func(t *testing.T, screen, action byte, data []byte) {
 		here := *w
 		here.t = t
+		w.sessions++ // a session that sold is over, so each input has its own
 		me := &person{world: &here, id: p.id}
 		c := me.atPINScreen()
 		plain := []byte(`{"version":"4.0","flow_token":"` + c.token + `","action":"` + actions[int(action)%len(actions)] +
