@@ -104,6 +104,9 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.fill(pageInput("OFFRAMP_CRYPTO_REVIEW", "pin"), pagePIN)
 	b.tap(pageFooter("OFFRAMP_CRYPTO_REVIEW"))
 	b.see(pageFooter("OFFRAMP_SUCCESS"))
+	var notices int
+	b.eval(`document.querySelectorAll(".notices .notice").length`, &notices)
+	require.Zero(t, notices, "what the wrong PIN said does not lie over the next screen")
 	b.shot("flow-success")
 	b.tap(pageFooter("OFFRAMP_SUCCESS"))
 	b.until("the deposit address is in the chat", `document.querySelector(".message.theirs .address")`)

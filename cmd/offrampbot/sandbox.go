@@ -41,19 +41,21 @@ func newWorld(base, botURL string, auto bool, env map[string]string) (*sandbox.W
 
 func sandboxCommand() *cobra.Command {
 	var addr, botURL, envFile string
+	var auto bool
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Run a simulated world: WhatsApp, a bank, chains and the phone page", Args: noArgs,
 		Long: "Run a simulated world in front of an unmodified bot: Meta's Graph API, Paystack, one JSON-RPC chain per chain of the\n" +
 			"registry, the world API and the phone page. It writes the environment that `serve` needs.",
-		Example: "  offrampbot sandbox --addr 127.0.0.1:9090 --bot-url http://127.0.0.1:8080 --env-file sandbox.env\n" +
-			"  set -a; . ./sandbox.env; STORE=embedded offrampbot serve",
+		Example: "  offrampbot sandbox --auto --addr 127.0.0.1:9090 --bot-url http://127.0.0.1:8080 --env-file sandbox.env\n" +
+			"  set -a; . ./sandbox.env; STORE=embedded DATA_DIR=/tmp/offramp offrampbot serve",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSandbox(cmd.Context(), cmd.OutOrStdout(), addr, botURL, envFile)
+			return runSandbox(cmd.Context(), cmd.OutOrStdout(), addr, botURL, envFile, auto)
 		},
 	}
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:9090", "address to serve on; loopback unless you name another")
 	cmd.Flags().StringVar(&botURL, "bot-url", "http://127.0.0.1:8080", "where the bot is; webhooks go below it")
 	cmd.Flags().StringVar(&envFile, "env-file", "", "file to write the bot's environment to")
+	cmd.Flags().BoolVar(&auto, "auto", false, "mine and settle by themselves, as in demo; without it both wait for the levers")
 	return cmd
 }
 
@@ -65,7 +67,7 @@ func refuseProduction() error {
 	return nil
 }
 
-func runSandbox(ctx context.Context, out io.Writer, addr, botURL, envFile string) error {
+func runSandbox(ctx context.Context, out io.Writer, addr, botURL, envFile string, auto bool) error {
 	if err := refuseProduction(); err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func runSandbox(ctx context.Context, out io.Writer, addr, botURL, envFile string
 		return fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	base := "http://" + listener.Addr().String()
-	world, err := newWorld(base, botURL, false, storeEnv())
+	world, err := newWorld(base, botURL, auto, storeEnv())
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -109,10 +111,13 @@ func announce(out io.Writer, base, botURL string) error {
   Phone page   %s/
   World API    %s/world/state
   Bot          %s
+  Staff pages  %s/admin/
   Operator     %s  password %s  TOTP secret %s
   Second       %s  password %s  TOTP secret %s
 
-`, base, base, botURL, operator.Email, operator.Password, operator.TOTP, approver.Email, approver.Password, approver.TOTP)
+  The panel beside the phone shows the one-time codes of the moment. Ctrl-C ends it.
+
+`, base, base, botURL, botURL, operator.Email, operator.Password, operator.TOTP, approver.Email, approver.Password, approver.TOTP)
 	return err
 }
 

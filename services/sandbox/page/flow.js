@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { el, fill, iconButton } from "./dom.js";
 import { drawScreen } from "./flow_screen.js";
-import { ask, notice, openSheet } from "./sheet.js";
+import { ask, dropNotices, notice, openSheet } from "./sheet.js";
 
 const WRONG = "Something went wrong. Please try again.";
 const EXPIRED = "This form is no longer valid. Please ask for a new one in the chat.";
@@ -83,6 +83,7 @@ export function openFlow(host, phone, message) {
   function show({ screen, data, view }) {
     if (current()?.id === screen) stack.pop();
     stack.push({ id: screen, data, view });
+    dropNotices(sheet.box);
     draw();
   }
 

@@ -106,6 +106,11 @@ export function showPicture(host, url, caption) {
     el("div", { class: "picture-frame" }, image));
 }
 
+/** Takes the notices of a host away: what they spoke of is over. */
+export function dropNotices(host) {
+  host.querySelector(":scope > .notices")?.replaceChildren();
+}
+
 /** Shows a short notice at the foot of a host; it leaves by itself. kind is "error" or "". */
 export function notice(host, text, kind = "") {
   let shelf = host.querySelector(":scope > .notices");
