@@ -58,15 +58,15 @@ func runDemo(ctx context.Context, out io.Writer, addr, logFile string) error {
 		return err
 	}
 	defer func() { _ = closer.Close() }() // the last lines are not worth an error
-	world, err := net.Listen("tcp", addr)
+	world, err := listenOn(addr, "--addr")
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", addr, err)
+		return err
 	}
 	public, internal, err := freeAddresses()
 	if err != nil {
 		return errors.Join(err, world.Close())
 	}
-	base, botURL := "http://"+world.Addr().String(), "http://"+public
+	base, botURL := "http://"+reachable(world), "http://"+public
 	w, err := newWorld(base, botURL, true, map[string]string{
 		"STORE": "embedded", "HTTP_ADDR": public, "INTERNAL_ADDR": internal, "CHAIN_POLL": "1s",
 	})
@@ -87,7 +87,11 @@ func runDemo(ctx context.Context, out io.Writer, addr, logFile string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveWorld(ctx, w, world) })
 	g.Go(func() error { return serve(ctx, cfg, tune{db: db, log: log, registry: assets.Sandbox()}) })
-	return g.Wait()
+	err = g.Wait()
+	if err == nil {
+		_, err = fmt.Fprintln(out, "  Stopped; nothing was kept.")
+	}
+	return err
 }
 
 // freeAddresses picks two loopback addresses for the bot of a demo.

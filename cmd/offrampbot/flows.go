@@ -15,9 +15,7 @@ import (
 )
 
 func flowsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "flows", Short: "Check and publish the WhatsApp Flow documents"}
-	cmd.AddCommand(flowsCheckCommand(), flowsPublishCommand())
-	return cmd
+	return group("flows", "Check and publish the WhatsApp Flow documents", flowsCheckCommand(), flowsPublishCommand())
 }
 
 func flowsCheckCommand() *cobra.Command {

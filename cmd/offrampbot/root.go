@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +23,14 @@ func newRoot() *cobra.Command {
 		Short:         "Sell stablecoins over WhatsApp and receive fiat in the bank, exactly once",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
 	}
+	root.Args = cobra.ArbitraryArgs // or cobra would answer what it does not know, with the status of a failure
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &misuseError{err} })
 	root.AddCommand(
 		serveCommand(), demoCommand(), sandboxCommand(), flowsCommand(), adminCommand(), settingsCommand(), migrateCommand(),
@@ -39,6 +48,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// unknownCommand refuses a command that does not exist, and names those it may have been meant for.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	meant := ""
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &misuseError{fmt.Errorf("%s has no command %q%s See %s --help", cmd.CommandPath(), name, cmp.Or(meant, "."), cmd.CommandPath())}
+}
+
 // loadConfig reads the environment, or reports everything that is wrong with it.
 func loadConfig() (*config.Config, error) {
 	digests, err := sandbox.SecretDigests()
@@ -47,10 +66,13 @@ func loadConfig() (*config.Config, error) {
 	}
 	cfg, err := config.Load(os.Environ(), os.ReadFile, digests)
 	if err != nil {
-		return nil, fmt.Errorf("the configuration cannot be used:\n%w", err)
+		return nil, fmt.Errorf("the configuration cannot be used:\n%w\n%s", err, configHint)
 	}
 	return cfg, nil
 }
+
+// configHint ends every refusal of a configuration.
+const configHint = "`offrampbot config` lists every variable (docs/config.md); `offrampbot demo` runs without any"
 
 // newLogger logs JSON lines to standard error.
 func newLogger() *slog.Logger { return obs.NewLogger(os.Stderr, slog.LevelInfo) }

@@ -71,11 +71,11 @@ func runSandbox(ctx context.Context, out io.Writer, addr, botURL, envFile string
 	if err := refuseProduction(); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", addr)
+	listener, err := listenOn(addr, "--addr")
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", addr, err)
+		return err
 	}
-	base := "http://" + listener.Addr().String()
+	base := "http://" + reachable(listener)
 	world, err := newWorld(base, botURL, auto, storeEnv())
 	if err != nil {
 		return errors.Join(err, listener.Close())

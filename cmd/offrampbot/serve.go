@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +48,9 @@ func serve(ctx context.Context, cfg *config.Config, t tune) error {
 			return errors.Join(err, a.close(ctx))
 		}
 	}
-	return errors.Join(a.run(ctx), a.close(ctx))
+	err = errors.Join(a.run(ctx), a.close(ctx))
+	a.log.InfoContext(ctx, "stopped", "clean", err == nil)
+	return err
 }
 
 // shutdown bounds how long requests in hand may take at the end.
@@ -100,6 +104,27 @@ func (a *app) lastAnswers(next http.Handler) http.Handler {
 	})
 }
 
+// listenOn opens an address that was chosen by a flag or a variable, which the error names when somebody else has it.
+func listenOn(addr, by string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: another process has this address, choose one with %s: %w", addr, by, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s (%s): %w", addr, by, err)
+	}
+	return listener, nil
+}
+
+// reachable is the address at which this machine reaches a listener: one that listens everywhere is on loopback too.
+func reachable(listener net.Listener) string {
+	tcp, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return listener.Addr().String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+}
+
 type listening struct {
 	server   *http.Server
 	listener net.Listener
@@ -109,20 +134,21 @@ type listening struct {
 func (a *app) listen() ([]listening, error) {
 	var out []listening
 	for _, l := range []struct {
-		addr    string
-		handler http.Handler
+		addr, by string
+		handler  http.Handler
 	}{
-		{a.cfg.HTTP.Addr, a.edge.Public}, {a.cfg.HTTP.InternalAddr, a.edge.Internal}, {a.cfg.HTTP.MetricsAddr, a.edge.Metrics},
+		{a.cfg.HTTP.Addr, "HTTP_ADDR", a.edge.Public}, {a.cfg.HTTP.InternalAddr, "INTERNAL_ADDR", a.edge.Internal},
+		{a.cfg.HTTP.MetricsAddr, "METRICS_ADDR", a.edge.Metrics},
 	} {
 		if l.addr == "" {
 			continue
 		}
-		listener, err := net.Listen("tcp", l.addr)
+		listener, err := listenOn(l.addr, l.by)
 		if err != nil {
 			for _, o := range out {
 				err = errors.Join(err, o.listener.Close())
 			}
-			return nil, fmt.Errorf("listen on %s: %w", l.addr, err)
+			return nil, err
 		}
 		out = append(out, listening{webhooks.NewServer(a.lastAnswers(l.handler), a.log), listener})
 	}

@@ -68,7 +68,7 @@ func printf(cmd *cobra.Command, format string, args ...any) error {
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return &misuseError{fmt.Errorf("%s has no command %q", cmd.CommandPath(), args[0])}
+			return unknownCommand(cmd, args[0])
 		}
 		return &misuseError{fmt.Errorf("%s needs a command, see %s --help", cmd.CommandPath(), cmd.CommandPath())}
 	}}
