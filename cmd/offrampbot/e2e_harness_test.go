@@ -332,11 +332,16 @@ const goodPIN = "482913"
 // signsUp goes from "hi" to an account.
 func (p *person) signsUp() {
 	p.t.Helper()
+	p.signsUpWith(goodPIN)
+}
+
+func (p *person) signsUpWith(pin string) {
+	p.t.Helper()
 	p.says("hi")
 	s := p.opens(p.hears("sign_up"))
 	s = p.submits(s, map[string]any{"full_name": "Ada Obi", "language": "en"})
 	require.Equal(p.t, "SECURITY_INFO", s.Screen, "%v", s.Data)
-	s = p.submits(s, map[string]any{"pin": goodPIN, "confirm_pin": goodPIN})
+	s = p.submits(s, map[string]any{"pin": pin, "confirm_pin": pin})
 	require.Equal(p.t, "SUCCESSFUL", s.Screen, "%v", s.Data)
 	p.submits(s, nil)
 	p.hears("ready")

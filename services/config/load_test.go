@@ -162,6 +162,41 @@ func TestLoad_relations(t *testing.T) {
 	}
 }
 
+// TestLoad_refusesAddressTricks gives the bank's address in the notations by which checks are got past (E3).
+func TestLoad_refusesAddressTricks(t *testing.T) {
+	t.Parallel()
+	const here, odd = "PAYSTACK_URL is on this machine", "PAYSTACK_URL is neither a name nor an address"
+	for address, want := range map[string]string{
+		"https://127.0.0.1":                     here,
+		"https://127.8.9.1:443":                 here,
+		"https://0.0.0.0":                       here,
+		"https://[::]":                          here,
+		"https://[::ffff:7f00:1]":               here,
+		"https://localhost":                     here,
+		"https://api.localhost":                 here,
+		"https://api.paystack.co@127.0.0.1":     here,
+		"https://169.254.169.254":               here, // a cloud's own service, which hands out keys
+		"https://[fe80::1]":                     here,
+		"https://127.1":                         odd,
+		"https://2130706433":                    odd,
+		"https://0x7f000001":                    odd,
+		"https://0x7f.1":                        odd,
+		"https://0177.0.0.1":                    odd,
+		"https://127.0.0.1.":                    here,
+		"https://api.paystack.co":               "",
+		"https://api.paystack.co.":              "",
+		"https://1paystack.example":             "",
+		"https://[2606:4700::6810:1]/paystack/": "",
+	} {
+		_, err := load("PAYSTACK_URL", address)
+		if want == "" {
+			require.NoError(t, err, address)
+			continue
+		}
+		require.ErrorContains(t, err, want, address)
+	}
+}
+
 func TestLoad_readsSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	files := func(name string) ([]byte, error) {

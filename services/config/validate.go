@@ -150,6 +150,8 @@ func (p *Problems) outside(name, address string) bool {
 		p.add(name, "must be encrypted (https) in production")
 	case loopback(u.Hostname()):
 		p.add(name, "is on this machine; production talks to the real provider")
+	case oddNumber(u.Hostname()):
+		p.add(name, "is neither a name nor an address that can be checked; write the provider's host name")
 	default:
 		return false
 	}
@@ -162,7 +164,15 @@ func loopback(host string) bool {
 		return true
 	}
 	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast())
+}
+
+// oddNumber reports an address in a notation that only some resolvers understand: 127.1, 0x7f000001, 2130706433. Whoever
+// writes one means to get past a check (E3).
+func oddNumber(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndex(host, ".")+1:]
+	return net.ParseIP(host) == nil && last != "" && last[0] >= '0' && last[0] <= '9'
 }
 
 func hasScheme(address string, schemes ...string) bool {
