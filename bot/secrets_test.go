@@ -101,7 +101,10 @@ func (c *chat) writes(message map[string]any) *delivery.Receipt {
 	c.t.Helper()
 	c.sent++
 	id := "wamid.S" + strconv.Itoa(c.sent)
-	message["id"], message["from"], message["timestamp"] = id, "2348030000001", strconv.FormatInt(c.clock.Now().Unix(), 10)
+	message["id"], message["from"] = id, "2348030000001"
+	if _, said := message["timestamp"]; !said {
+		message["timestamp"] = strconv.FormatInt(c.clock.Now().Unix(), 10)
+	}
 	posted, err := json.Marshal(map[string]any{"object": "whatsapp_business_account", "entry": []any{map[string]any{
 		"id": "1", "changes": []any{map[string]any{"field": "messages", "value": map[string]any{
 			"messaging_product": "whatsapp", "metadata": map[string]any{"phone_number_id": phoneID}, "messages": []any{message},
