@@ -57,6 +57,15 @@ type Receipt struct {
 	SweepAt     *time.Time `bson:"sweep_at,omitempty" json:"sweep_at,omitempty"` // when body or receipt is to go; done ones only
 }
 
+// Wakes implements store.Waker: a worker may handle it. One that is leased is in somebody's hands, and who has handled
+// one looks for the next by himself.
+func (r *Receipt) Wakes() string {
+	if r.LeaseOwner != "" || r.State != Received {
+		return ""
+	}
+	return string(Received)
+}
+
 // Indexes declares what the collection is searched by.
 var Indexes = []store.Index{
 	{Collection: store.Inbox, Name: "due", Fields: []string{"state", "due"}},

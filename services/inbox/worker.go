@@ -77,7 +77,7 @@ func NewWorker(deps Deps, cfg Config) (*Worker, error) {
 	}
 	w := &Worker{deps: deps, cfg: cfg, busy: make(map[string]bool), bursts: make(map[string]bool)}
 	var err error
-	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Inbox), deps.Now, deps.Log, cfg.Loop)
+	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Inbox, string(delivery.Received)), deps.Now, deps.Log, cfg.Loop)
 	if err != nil {
 		return nil, fmt.Errorf("make inbox worker: %w", err)
 	}

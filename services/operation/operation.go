@@ -73,6 +73,15 @@ type Operation struct {
 	Status string `bson:"status,omitempty" json:"status,omitempty"`
 }
 
+// Wakes implements store.Waker: a worker of this kind may have something to do. One that is leased is in somebody's
+// hands, and who has done one looks for the next by himself.
+func (o *Operation) Wakes() string {
+	if o.Lease != nil || o.State == Done {
+		return ""
+	}
+	return string(o.Kind)
+}
+
 // Message is what Notify sends. Either Key with Args is rendered in the user's language when it is sent, or Text is
 // sent as it is. It never holds a PIN, a token or an account number.
 type Message struct {

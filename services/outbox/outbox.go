@@ -76,7 +76,7 @@ func New(deps Deps, cfg Config) (*Worker, error) {
 		busy: make(map[string]bool),
 	}
 	var err error
-	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Outbox), deps.Now, deps.Log, cfg.Loop)
+	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Outbox, string(cfg.Kind)), deps.Now, deps.Log, cfg.Loop)
 	if err != nil {
 		return nil, fmt.Errorf("make outbox worker: %w", err)
 	}

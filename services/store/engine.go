@@ -24,31 +24,61 @@ func Enter(ctx context.Context, engine any) (context.Context, error) {
 // Wakes delivers the wake-ups of Engine.Watch. The zero value is ready.
 type Wakes struct {
 	mu       sync.Mutex
-	channels map[Collection][]chan struct{}
+	watchers map[Collection][]watcher
+}
+
+type watcher struct {
+	ch     chan struct{}
+	topics []string // none: everything
 }
 
 // Watch returns a new channel that holds one wake-up at most; every caller has its own.
-func (w *Wakes) Watch(c Collection) <-chan struct{} {
+func (w *Wakes) Watch(c Collection, topics ...string) <-chan struct{} {
 	ch := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.channels == nil {
-		w.channels = map[Collection][]chan struct{}{}
+	if w.watchers == nil {
+		w.watchers = map[Collection][]watcher{}
 	}
-	w.channels[c] = append(w.channels[c], ch)
+	w.watchers[c] = append(w.watchers[c], watcher{ch, topics})
 	return ch
 }
 
-// Wake wakes every watcher of a collection and never blocks.
-func (w *Wakes) Wake(c Collection) {
+// Wake wakes whom these changes concern and never blocks.
+func (w *Wakes) Wake(changes ...Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, ch := range w.channels[c] {
-		select {
-		case ch <- struct{}{}:
-		default: // a wake-up is already waiting; one is enough
+	for _, change := range changes {
+		for _, one := range w.watchers[change.collection] {
+			if !change.concerns(one) {
+				continue
+			}
+			select {
+			case one.ch <- struct{}{}:
+			default: // a wake-up is already waiting; one is enough
+			}
 		}
 	}
+}
+
+// Change is one written document, as far as watchers need to know.
+type Change struct {
+	collection Collection
+	topic      string
+	toEveryone bool
+}
+
+// ChangeOf is the change of a document that is written now; nil for one that is deleted.
+func ChangeOf(c Collection, doc Document) Change {
+	waker, ok := doc.(Waker)
+	if !ok {
+		return Change{collection: c, toEveryone: true}
+	}
+	return Change{collection: c, topic: waker.Wakes()}
+}
+
+func (c Change) concerns(w watcher) bool {
+	return c.toEveryone || len(w.topics) == 0 || slices.Contains(w.topics, c.topic)
 }
 
 // Blank empties the struct behind a document before a row is decoded into it. Otherwise a field that the row does not
@@ -59,7 +89,7 @@ func Blank(into Document) { reflect.ValueOf(into).Elem().SetZero() }
 type Run struct {
 	Revisions Revisions
 	err       error
-	written   []Collection
+	written   []Change
 }
 
 // Do makes one call of the transaction unless an earlier one failed. The first error poisons it: later calls and the
@@ -79,15 +109,11 @@ func (r *Run) Do(call func() error) error {
 // Err is what poisoned the transaction.
 func (r *Run) Err() error { return r.err }
 
-// Wrote remembers that the transaction has written to a collection, whose watchers the commit wakes.
-func (r *Run) Wrote(c Collection) {
-	if !slices.Contains(r.written, c) {
-		r.written = append(r.written, c)
-	}
-}
+// Wrote remembers what the transaction has written, nil for a document it has deleted; the commit wakes whom it concerns.
+func (r *Run) Wrote(c Collection, doc Document) { r.written = append(r.written, ChangeOf(c, doc)) }
 
-// Written lists the collections that the transaction has written to.
-func (r *Run) Written() []Collection { return r.written }
+// Written lists what the transaction has written.
+func (r *Run) Written() []Change { return r.written }
 
 // Revisions remembers the revisions that a transaction wrote into documents, so that an abort can take them back: a
 // caller that runs the same callback again must find its documents as they were. The zero value is ready.

@@ -107,11 +107,20 @@ type Engine interface {
 	// Now is the store's own clock, for the skew check of several processes.
 	Now(ctx context.Context) (time.Time, error)
 	// Watch returns a channel that receives a value (never blocks, coalesced) after each commit of this process that
-	// wrote to c; workers wake on it instead of polling.
-	Watch(c Collection) <-chan struct{}
+	// wrote to c; workers wake on it instead of polling. With topics only documents that concern one of them count, see
+	// Waker.
+	Watch(c Collection, topics ...string) <-chan struct{}
 	// Name is "mongo" or "bolt".
 	Name() string
 	Close(ctx context.Context) error
+}
+
+// Waker is a document that knows whom its commit concerns, so that a worker is not woken by what it can do nothing about.
+// Any other document concerns every watcher of its collection.
+type Waker interface {
+	Document
+	// Wakes is the topic of the watchers to wake; empty: only those without topics.
+	Wakes() (topic string)
 }
 
 // Reader reads within one snapshot.

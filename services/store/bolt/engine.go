@@ -130,7 +130,9 @@ func (e *Engine) Now(context.Context) (time.Time, error) {
 }
 
 // Watch implements store.Engine.
-func (e *Engine) Watch(c store.Collection) <-chan struct{} { return e.wakes.Watch(c) }
+func (e *Engine) Watch(c store.Collection, topics ...string) <-chan struct{} {
+	return e.wakes.Watch(c, topics...)
+}
 
 // Close waits for the running writer, under ctx, and closes the file.
 func (e *Engine) Close(ctx context.Context) error {

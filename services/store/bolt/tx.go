@@ -111,7 +111,7 @@ func (t *tx) Delete(c store.Collection, id string, revision int64) error {
 		if err := t.reindex(c, id, old, nil); err != nil {
 			return err
 		}
-		t.run.Wrote(c)
+		t.run.Wrote(c, nil)
 		if err := t.tx.Bucket(documentsBucket(c)).Delete([]byte(id)); err != nil {
 			return fmt.Errorf("delete %s of %s: %w", id, c, err)
 		}
@@ -162,7 +162,7 @@ func (t *tx) put(c store.Collection, doc store.Document, old bson.Raw, revision 
 	if err != nil {
 		return fmt.Errorf("create collection %s: %w", c, err)
 	}
-	t.run.Wrote(c)
+	t.run.Wrote(c, doc)
 	if err := b.Put([]byte(id), raw); err != nil {
 		return fmt.Errorf("write %s of %s: %w", id, c, err)
 	}

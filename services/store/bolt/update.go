@@ -94,9 +94,7 @@ func (e *Engine) write(ctx context.Context, name string, fn func(ctx context.Con
 		return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 	}
 	done = true
-	for _, c := range t.run.Written() {
-		e.wakes.Wake(c)
-	}
+	e.wakes.Wake(t.run.Written()...)
 	if err := point.After(ctx, name); err != nil {
 		return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 	}

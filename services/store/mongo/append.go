@@ -47,7 +47,9 @@ func (e *Engine) Append(ctx context.Context, c store.Collection, docs []store.Do
 	if err != nil {
 		return nil, fmt.Errorf("append to %s: %w", c, err)
 	}
-	e.wakes.Wake(c)
+	for _, doc := range docs {
+		e.wakes.Wake(store.ChangeOf(c, doc))
+	}
 	if err := point.After(ctx, point.StoreAppend); err != nil {
 		return nil, fmt.Errorf("append to %s: %w: %w", c, store.ErrCommitUnknown, err)
 	}

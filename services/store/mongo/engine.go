@@ -121,7 +121,9 @@ func newEngine(o Options) (*Engine, error) {
 func (e *Engine) Name() string { return "mongo" }
 
 // Watch implements store.Engine.
-func (e *Engine) Watch(c store.Collection) <-chan struct{} { return e.wakes.Watch(c) }
+func (e *Engine) Watch(c store.Collection, topics ...string) <-chan struct{} {
+	return e.wakes.Watch(c, topics...)
+}
 
 // Now implements store.Engine: the primary's clock.
 func (e *Engine) Now(ctx context.Context) (time.Time, error) {

@@ -82,7 +82,7 @@ func (t *tx) Insert(c store.Collection, doc store.Document) error {
 		if _, err := t.engine.collection(c).InsertOne(t.ctx, raw); err != nil {
 			return classify(t.ctx, "insert into", c, err)
 		}
-		t.run.Wrote(c)
+		t.run.Wrote(c, doc)
 		return nil
 	})
 }
@@ -102,7 +102,7 @@ func (t *tx) Ensure(c store.Collection, doc store.Document) (inserted bool, err 
 			return classify(t.ctx, "insert into", c, err)
 		}
 		if inserted = result.UpsertedCount == 1; inserted {
-			t.run.Wrote(c)
+			t.run.Wrote(c, doc)
 		} else {
 			t.run.Revisions.Set(head, before)
 		}
@@ -128,7 +128,7 @@ func (t *tx) Replace(c store.Collection, doc store.Document) error {
 		if result.MatchedCount != 1 {
 			return fmt.Errorf("replace %s of %s: %w", head.ID, c, store.ErrStale)
 		}
-		t.run.Wrote(c)
+		t.run.Wrote(c, doc)
 		return nil
 	})
 }
@@ -143,7 +143,7 @@ func (t *tx) Delete(c store.Collection, id string, revision int64) error {
 		if result.DeletedCount != 1 {
 			return fmt.Errorf("delete %s of %s: %w", id, c, store.ErrStale)
 		}
-		t.run.Wrote(c)
+		t.run.Wrote(c, nil)
 		return nil
 	})
 }

@@ -134,7 +134,7 @@ func (e *Engine) commit(ctx context.Context, session *driver.Session, t *tx) err
 		case err == nil && len(t.run.Written()) == 0:
 			return nil
 		case err == nil:
-			e.wake(t.run.Written())
+			e.wakes.Wake(t.run.Written()...)
 			if err := point.After(ctx, point.StoreCommit); err != nil {
 				return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 			}
@@ -144,14 +144,8 @@ func (e *Engine) commit(ctx context.Context, session *driver.Session, t *tx) err
 		case len(t.run.Written()) == 0:
 			return fmt.Errorf("commit: %w", unavailable(ctx, err)) // nothing to be unsure of
 		case !hasLabel(err, labelUnknown) || n == maxCommits || !pause(ctx, n):
-			e.wake(t.run.Written())
+			e.wakes.Wake(t.run.Written()...)
 			return fmt.Errorf("commit: %w: %w", store.ErrCommitUnknown, err)
 		}
-	}
-}
-
-func (e *Engine) wake(written []store.Collection) {
-	for _, c := range written {
-		e.wakes.Wake(c)
 	}
 }

@@ -143,6 +143,55 @@ func testWatch(t *testing.T, e store.Engine) {
 	require.Zero(t, wakes(first), "neither a rollback nor a transaction without a write wakes anybody")
 }
 
+// bell is a document that wakes the watchers of its group.
+type bell struct {
+	Item `bson:",inline"`
+}
+
+// Wakes implements store.Waker.
+func (b *bell) Wakes() string { return b.Group }
+
+func testWatchTopics(t *testing.T, e store.Engine) {
+	red, blue, both, all := e.Watch(items, "red"), e.Watch(items, "blue"), e.Watch(items, "red", "blue"), e.Watch(items)
+	wakes := func() (woken []bool) {
+		for _, ch := range []<-chan struct{}{red, blue, both, all} {
+			select {
+			case <-ch:
+				woken = append(woken, true)
+			default:
+				woken = append(woken, false)
+			}
+		}
+		return woken
+	}
+	ring := func(id, group string) *bell {
+		b := &bell{*item(id)}
+		b.Group = group
+		return b
+	}
+	b := ring("a", "red")
+	require.NoError(t, update(t, e, func(tx store.Tx) error { return tx.Insert(items, b) }))
+	require.Equal(t, []bool{true, false, true, true}, wakes())
+	b.Group = ""
+	require.NoError(t, update(t, e, func(tx store.Tx) error { return tx.Replace(items, b) }))
+	require.Equal(t, []bool{false, false, false, true}, wakes(), "it concerns nobody in particular")
+	_, err := e.Append(t.Context(), items, []store.Document{ring("b", ""), ring("c", "blue")})
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true, true, true}, wakes())
+	require.NoError(t, update(t, e, func(tx store.Tx) error {
+		if err := tx.Insert(items, ring("d", "blue")); err != nil {
+			return err
+		}
+		_, err := tx.Ensure(items, ring("e", "red"))
+		return err
+	}))
+	require.Equal(t, []bool{true, true, true, true}, wakes(), "each document of a transaction counts")
+	require.NoError(t, update(t, e, func(tx store.Tx) error { return tx.Delete(items, "d", 1) }))
+	require.Equal(t, []bool{true, true, true, true}, wakes(), "what a deleted document was, nobody knows")
+	put(t, e, item("plain"))
+	require.Equal(t, []bool{true, true, true, true}, wakes(), "a document without topics concerns everybody")
+}
+
 func testClosed(t *testing.T, e store.Engine) {
 	put(t, e, item("a"))
 	require.NoError(t, e.Close(t.Context()))

@@ -38,6 +38,7 @@ func Run(t *testing.T, newEngine NewEngine) {
 		{"deadline", testDeadline},
 		{"snapshot", testSnapshot},
 		{"watch", testWatch},
+		{"watch topics", testWatchTopics},
 		{"closed", testClosed},
 		{"paging", testPaging},
 		{"ranges", testRanges},
