@@ -9,7 +9,7 @@ export TAGS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test check lint generate verify-generated verify-fmt verify-tidy verify-imports \
-	verify-fuzz verify-vulnerabilities bench services services-stop image clean
+	verify-fuzz verify-vulnerabilities verify-secrets sbom bench services services-stop image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ build: ## Build bin/offrampbot, static and stripped
 test: ## Start MongoDB, Redis and anvil, run every test with the race detector, say what ran
 	@scripts/test $(ARGS)
 
-check: ## Format, modules, vet, lint, imports, generated files, fuzz smoke, vulnerabilities
+check: ## Format, modules, vet, lint, imports, generated files, fuzz smoke, vulnerabilities, secrets, bill of materials
 	@scripts/check
 
 lint: ## Install golangci-lint (minutes, once) and run it
@@ -50,6 +50,12 @@ verify-fuzz: ## Run each fuzz target for FUZZ_TIME (10s)
 
 verify-vulnerabilities: ## Fail on a known vulnerability in a module that we reach
 	@scripts/check vulnerabilities
+
+verify-secrets: ## Fail on a secret in the tree
+	@scripts/check secrets
+
+sbom: ## Write the bill of materials of the binary to bin/sbom.cdx.json
+	@scripts/sbom
 
 bench: ## Measure the rows of DESIGN §17 beside their baselines; BENCH_ORDERS: how many orders the large store has
 	@scripts/services start >/dev/null && eval "$$(scripts/services env)" && \
