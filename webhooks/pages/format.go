@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -20,8 +21,26 @@ func (p *Pages) functions() template.FuncMap {
 			return admin.Can(who.Role, admin.Permission(permission))
 		},
 		"ago": func(at time.Time) string { return span(p.deps.Now().Sub(at)) },
-		"key": p.deps.Key, "sentence": sentence, "deref": deref, "amount": p.amount, "why": reason, "about": about, "local": localTime,
+		"key": p.deps.Key, "sentence": sentence, "deref": deref, "amount": p.amount, "why": reason, "about": about, "local": localTime, "words": func(e offramp.Event) string { return words(string(e)) }, "marked": marked,
 	}
+}
+
+// run is a part of a message in one weight.
+type run struct {
+	Text string
+	Bold bool
+}
+
+var bold = regexp.MustCompile(`\*([^*\s](?:[^*\n]*[^*\s])?)\*`)
+
+// marked takes the stars of a message apart as WhatsApp does: what stands between two of them is bold.
+func marked(text string) (runs []run) {
+	at := 0
+	for _, m := range bold.FindAllStringSubmatchIndex(text, -1) {
+		runs = append(runs, run{Text: text[at:m[0]]}, run{text[m[2]:m[3]], true})
+		at = m[1]
+	}
+	return append(runs, run{Text: text[at:]})
 }
 
 // crypto is an amount with its unit: "25.5 USDT".
