@@ -43,6 +43,7 @@ type Worker struct {
 	mu       sync.Mutex
 	busy     map[string]bool // partitions with a slot
 	bursts   map[string]bool // partitions whose backlog is collapsed until it is drained
+	left     bool            // the last look passed over a receipt because its partition was busy
 }
 
 // claimed is a receipt that this process holds.
@@ -76,8 +77,9 @@ func NewWorker(deps Deps, cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("make inbox worker: %w", err)
 	}
 	w := &Worker{deps: deps, cfg: cfg, busy: make(map[string]bool), bursts: make(map[string]bool)}
+	w.cfg.Loop.LeftFunc = w.hasLeft
 	var err error
-	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Inbox, string(delivery.Received)), deps.Now, deps.Log, cfg.Loop)
+	w.loop, err = loop.New(w.take, deps.Engine.Watch(store.Inbox, string(delivery.Received)), deps.Now, deps.Log, w.cfg.Loop)
 	if err != nil {
 		return nil, fmt.Errorf("make inbox worker: %w", err)
 	}
@@ -155,6 +157,7 @@ func (w *Worker) next(ctx context.Context, most int) (*claimed, time.Time, error
 // one.
 func (w *Worker) fill(ctx context.Context, most int) (next time.Time, err error) {
 	owner := fmt.Sprintf("%s#%d", w.cfg.Owner, w.claims.Add(1))
+	w.look()
 	claims, next, err := delivery.Claimer{Lease: w.cfg.Lease, Most: most, SkipFunc: w.isBusy}.
 		Some(ctx, w.deps.Engine, owner, w.deps.Now())
 	for _, c := range claims {
@@ -170,10 +173,25 @@ func (w *Worker) giveBack(ctx context.Context, t *claimed) error {
 	return w.write(ctx, func(tx store.Tx) error { return delivery.GiveBack(tx, t.receipt, now) })
 }
 
+// look begins a look for work, isBusy passes over what a slot of this process is at, and hasLeft says whether it did: the
+// end of that slot's work is then a reason to look again.
+func (w *Worker) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = false
+}
+
 func (w *Worker) isBusy(partition string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.left = w.left || w.busy[partition]
 	return w.busy[partition]
+}
+
+func (w *Worker) hasLeft() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left
 }
 
 // begin takes the partition's slot and tells about its backlog. A burst lasts from the moment when more than

@@ -38,6 +38,9 @@ type Config struct {
 	// SoftStop is how long work in hand may go on when the loop stops, HardStop how long it may take to return once its
 	// context has ended. Zero: 10 s and 5 s.
 	SoftStop, HardStop time.Duration
+	// LeftFunc says whether the last look left something out because of work in hand: only then the end of that work is
+	// a reason to look again. Nil: it always is.
+	LeftFunc func() bool
 	// JitterFunc returns a random number in [0, n). Nil: the system's.
 	JitterFunc func(n int64) int64
 }
@@ -166,6 +169,9 @@ func (l *Loop) acquire(ctx context.Context, slots chan<- struct{}) bool {
 // free gives a slot back and lets the loop look again: what was left out because of it may be taken now.
 func (l *Loop) free(slots <-chan struct{}) {
 	<-slots
+	if l.cfg.LeftFunc != nil && !l.cfg.LeftFunc() {
+		return
+	}
 	select {
 	case l.freed <- struct{}{}:
 	default:

@@ -100,27 +100,40 @@ func TestRun_neverMoreThanItsSlots(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int32(3))
 }
 
-func TestRun_aFreedSlotMakesItLookAgain(t *testing.T) {
+func TestRun_aFreedSlotMakesItLookAgainWhenSomethingWasLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		looks := make(chan time.Time, 10)
-		release := make(chan struct{})
-		given := false
-		l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
-			looks <- time.Now() //nolint:forbidigo // synctest's clock
-			if given {
-				return nil, time.Time{}, nil
-			}
-			given = true
-			return func(context.Context) { <-release }, time.Time{}, nil
-		}, nil, loop.Config{Slots: 2, Idle: time.Hour})
-		stop := start(t, l)
-		at := <-looks
-		<-looks
-		release <- struct{}{}
-		require.Equal(t, at, <-looks)
-		require.NoError(t, stop())
-	})
+	for _, tt := range []struct {
+		name  string
+		left  func() bool
+		again time.Duration // at most, after the slot was freed
+	}{
+		{"it may have been", nil, 0},
+		{"it was", func() bool { return true }, 0},
+		{"it was not", func() bool { return false }, time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				looks := make(chan time.Time, 10)
+				release := make(chan struct{})
+				given := false
+				l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+					looks <- time.Now() //nolint:forbidigo // synctest's clock
+					if given {
+						return nil, time.Time{}, nil
+					}
+					given = true
+					return func(context.Context) { <-release }, time.Time{}, nil
+				}, nil, loop.Config{Slots: 2, Idle: 2 * time.Hour, LeftFunc: tt.left, JitterFunc: func(int64) int64 { return 0 }})
+				stop := start(t, l)
+				at := <-looks
+				<-looks
+				release <- struct{}{}
+				require.Equal(t, at.Add(tt.again), <-looks)
+				require.NoError(t, stop())
+			})
+		})
+	}
 }
 
 func TestRun_survivesErrorsAndPanics(t *testing.T) {
