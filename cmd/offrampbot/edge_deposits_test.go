@@ -114,6 +114,9 @@ func TestDeposits_aConfirmationWhoseOperationExistsIsRefused(t *testing.T) {
 	}))
 	w.refuses(confirmation{offramp.ConfirmedType, "event-1", o.ID, fmt.Sprintf("base:%s:0", tx), "25000000"}, 409, "operation_conflict")
 	require.Equal(t, offramp.Deposit, w.order(reference).State, "nothing of it was stored")
+	for _, id := range []string{"event-1", o.ID, id} {
+		require.Contains(t, w.log.String(), id, "whoever has to reconcile finds it by each of its ids")
+	}
 }
 
 // incoming is what is seen on chain for a person and not credited yet, in micro-units.

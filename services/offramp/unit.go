@@ -374,7 +374,7 @@ func (u *unit) flushOrders() error {
 			continue
 		}
 		if err := u.tx.Insert(store.Outbox, op); err != nil {
-			return err
+			return fmt.Errorf("record operation %s: %w", op.ID, err)
 		}
 	}
 	for _, id := range sorted(u.changed) {
