@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -124,6 +125,11 @@ func labels(m operation.Message) (out []label) {
 	return out
 }
 
+// isPicture reports whether a character is an emoji, or joins or colours one.
+func isPicture(r rune) bool {
+	return unicode.Is(unicode.So, r) || unicode.Is(unicode.Sk, r) || unicode.Is(unicode.Variation_Selector, r) || r == '\u200d'
+}
+
 // The sender writes a label that is a key of the catalogue as its words; any other would reach the phone as it is.
 func TestTopics_showLabelsThatTheCatalogueHasInFull(t *testing.T) {
 	t.Parallel()
@@ -157,6 +163,7 @@ func TestTopics_showLabelsThatTheCatalogueHasInFull(t *testing.T) {
 					words := catalogue.Render("en", l.text, m.Args)
 					require.NotContains(t, words, "{", "%s", l.text)
 					require.LessOrEqual(t, utf8.RuneCountInString(words), l.most, "%s is cut short", l.text)
+					require.False(t, strings.ContainsFunc(words, isPicture), "%s: WhatsApp refuses pictures in a label (P38)", l.text)
 				}
 			}
 		}
