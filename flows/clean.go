@@ -12,6 +12,7 @@ const (
 	maxFieldError = 30
 	maxName       = 60 // of ours: a name shown in a heading, which may have 80
 	maxCaption    = 409
+	maxHelper     = 80
 	maxLogged     = 120
 )
 

@@ -50,6 +50,7 @@ func (v *visit) details(ctx context.Context, p *problem) (Answer, error) {
 		"limits_text": short(v.room(s, tokens), maxCaption), "assets": v.orNothing(v.coins(tokens), "flow.assets.none"),
 		"asset": chosen(tokens, known), "sell_amount": known["amount"], "beneficiaries": saved, "has_beneficiaries": len(saved) > 1,
 		"needs_account": len(saved) == 1, // there is only the choice of a new one
+		"account_help":  v.accountHelp(len(saved) > 1),
 		"beneficiary":   payTo(saved, known["beneficiary"]), "banks": v.orNothing(v.banks.of(v.fiat.Code, banks), "flow.banks.none"),
 	}
 	return Answer{Screen: Details, Data: errorsOf(data, p, detailFields...), entry: true, passing: p != nil}, nil
@@ -115,6 +116,15 @@ func (v *visit) accounts(s *survey) []Option {
 		})
 	}
 	return distinct(append(out, Option{ID: newBank, Title: v.text("flow.account.new", nil), Description: v.text("flow.account.new.how", nil)}))
+}
+
+// accountHelp says how long an account number is, and that a saved account needs none.
+func (v *visit) accountHelp(hasSaved bool) string {
+	key := "flow.account.digits"
+	if hasSaved {
+		key = "flow.account.digits_if_new"
+	}
+	return short(v.text(key, map[string]string{"digits": v.digits()}), maxHelper)
 }
 
 // payTo is the chosen account, else the one used last.

@@ -96,7 +96,7 @@ func dataMutations() []mutation {
 		{"required", "a blank text", `"text": "${data.limits_text}"`, `"text": " "`},
 		{"length", "a label that is too long", `"label": "Bank"`, `"label": "The bank that your money goes to"`},
 		{"length", "a footer that is too long", `"label": "Sell now"`, `"label": "Sell everything that I have typed above now"`},
-		{"length", "a helper that is too long", `"helper-text": "Only for an account that is not in the list"`, `"helper-text": "` + strings.Repeat("x", 81) + `"`},
+		{"length", "a helper that is too long", `"helper-text": "Like 25.5 usdt, or what you want to get: ₦20,000"`, `"helper-text": "` + strings.Repeat("x", 81) + `"`},
 		{"length", "least more than most", `"min-chars": 4`, `"min-chars": 9`},
 		{"input-type", "an input type nobody knows", `"input-type": "passcode"`, `"input-type": "secret"`},
 		{"pattern", "a pattern without helper", `"helper-text": "Nobody of us will ever ask you for it in the chat"`, `"pattern": "[0-9]+"`},
