@@ -1,17 +1,25 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -201,6 +209,66 @@ func (b *browser) everythingHasAName() {
 			n.getAttribute("aria-labelledby") || n.hasAttribute("alt")))
 		.map((n) => n.outerHTML.slice(0, 200))`, &nameless)
 	require.Empty(b.t, nameless)
+}
+
+// picturesVariable names a folder; when it is set, the tests write the pictures of the documentation there: docs/img.
+const picturesVariable = "PAGE_PICTURES"
+
+// picture writes a picture of a part of the page for the documentation, when somebody asked for them: with a palette, since
+// the repository keeps them.
+func (b *browser) picture(name, selector string) {
+	b.t.Helper()
+	folder := os.Getenv(picturesVariable)
+	if folder == "" {
+		return
+	}
+	time.Sleep(2 * humanPace) // animations end
+	var box page.Viewport
+	b.eval(fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect();
+		return {x: box.left, y: box.top, width: box.width, height: box.height, scale: 1}; })()`, selector), &box)
+	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, Clip: &box})
+	require.NoError(b.t, err)
+	full, err := png.Decode(bytes.NewReader(shot.Data))
+	require.NoError(b.t, err)
+	var out bytes.Buffer
+	require.NoError(b.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, withPalette(full)))
+	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), out.Bytes(), 0o600))
+}
+
+// withPalette redraws a picture with its 256 most frequent colours: pages are flat, so nobody sees the difference.
+func withPalette(full image.Image) image.Image {
+	seen := map[color.RGBA]int{}
+	box := full.Bounds()
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			seen[coarse(full.At(x, y))]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int { return cmp.Compare(seen[b], seen[a]) })
+	palette := color.Palette{}
+	for _, c := range colours[:min(len(colours), 256)] {
+		palette = append(palette, c)
+	}
+	out := image.NewPaletted(box, palette)
+	known := map[color.RGBA]uint8{}
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			c := coarse(full.At(x, y))
+			at, ok := known[c]
+			if !ok {
+				at = uint8(palette.Index(c)) //nolint:gosec // at most 256 colours
+				known[c] = at
+			}
+			out.SetColorIndex(x, y, at)
+		}
+	}
+	return out
+}
+
+// coarse leaves out what the eye does not see of a colour.
+func coarse(c color.Color) color.RGBA {
+	r, g, b, _ := c.RGBA()
+	return color.RGBA{R: uint8(r>>8) | 3, G: uint8(g>>8) | 3, B: uint8(b>>8) | 3, A: 255} //nolint:gosec // cut to bytes on purpose
 }
 
 // shot writes a picture of the page, when somebody asked for pictures.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -50,13 +49,11 @@ func newScene(t *testing.T) *scene {
 		s.mu.Unlock()
 	}))
 	t.Cleanup(bot.Close)
-	document, err := os.ReadFile("testdata/gallery_flow.json")
-	require.NoError(t, err)
 	var handler http.Handler
 	world := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(world.CloseClientConnections)
 	w, err := sandbox.New(sandbox.Config{
-		Now: now, Log: newLogger(), BaseURL: world.URL, BotURL: bot.URL, Flows: []sandbox.FlowDocument{{Name: "gallery", JSON: document}},
+		Now: now, Log: newLogger(), BaseURL: world.URL, BotURL: bot.URL, Flows: galleryDocuments(t),
 		Chains: []sandbox.Chain{{Name: "base", ID: 8453, Tokens: []sandbox.Token{{Symbol: "USDT", Contract: "0xfde4c96c8593536e31f229ea8f37b2ada2699bb2", Decimals: 6}}}},
 	})
 	require.NoError(t, err)
@@ -140,7 +137,7 @@ func (s *scene) offerGallery(nameError string) {
 	s.interactive(map[string]any{
 		"type": "flow", "body": map[string]any{"text": "Open the gallery"},
 		"action": map[string]any{"name": "flow", "parameters": map[string]any{
-			"flow_message_version": "3", "flow_name": "gallery", "flow_cta": "Open", "flow_token": "token-of-the-gallery",
+			"flow_message_version": "3", "flow_name": "gallery_flow", "flow_cta": "Open", "flow_token": "token-of-the-gallery",
 			"flow_action": "navigate", "flow_action_payload": map[string]any{"screen": "GALLERY", "data": map[string]any{
 				"intro": "Every component", "name_error": nameError, "banks": banks, "picture": base64.StdEncoding.EncodeToString(dot.Bytes()),
 				"kinds": []any{

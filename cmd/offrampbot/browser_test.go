@@ -108,6 +108,7 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.eval(`document.querySelectorAll(".notices .notice").length`, &notices)
 	require.Zero(t, notices, "what the wrong PIN said does not lie over the next screen")
 	b.shot("flow-success")
+	b.picture("phone-flow-success", ".phone.active")
 	b.tap(pageFooter("OFFRAMP_SUCCESS"))
 	b.until("the deposit address is in the chat", `document.querySelector(".message.theirs .address")`)
 	require.Empty(t, bankList(t, world), "nothing is paid before the deposit")
@@ -116,7 +117,15 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.until("the bot says that it is paid", `[...document.querySelectorAll(".message.theirs")].some((n) => n.innerText.includes("Paid: ₦"))`)
 	b.until("the bank's list on the page shows it as paid", `document.querySelector(".payout .state.success")`)
 	b.until("the slip is in the chat", `document.querySelector(".message.theirs .bubble-picture img")?.naturalWidth > 0`)
+	b.orderPathIsDrawn()
+	b.until("the panel asks for nothing any more", `document.querySelector('[data-about="ask"]').textContent.startsWith("Nothing is asked for now")`)
+	var off bool
+	b.eval(`document.querySelector('[data-act="send"]').disabled`, &off)
+	require.True(t, off, "a paid sale needs no more coins")
+	b.eval(`(document.querySelector(".panel-body").scrollTop = 0) === 0`, new(bool))
 	b.shot("sale")
+	b.picture("phone-sale", "main")
+	b.picture("order-path", ".order")
 
 	paid := bankList(t, world)
 	require.Len(t, paid, 1)
@@ -133,6 +142,7 @@ func (b *browser) signUp() {
 	b.tap(pageOffer)
 	b.see(pageFooter("PERSONAL_INFO"))
 	b.shot("flow-sign-up")
+	b.picture("phone-flow-sign-up", ".phone.active")
 	b.tap(pageFooter("PERSONAL_INFO"))
 	b.fill(pageInput("SECURITY_INFO", "pin"), pagePIN)
 	b.fill(pageInput("SECURITY_INFO", "confirm_pin"), pagePIN)
@@ -152,18 +162,22 @@ func (b *browser) fillInSale() int64 {
 	b.tap(pageInput("OFFRAMP_DETAILS", "bank_code"))
 	b.fill(".layer:not(.leaving) .search", "guaranty")
 	b.tap(".layer:not(.leaving) .choices .row")
-	b.fill(pageInput("OFFRAMP_DETAILS", "account_number"), "0123456789")
+	b.tap(pageScreen("OFFRAMP_DETAILS") + " .offer") // the person's own account, as a keyboard offers it
+	require.Equal(b.t, "10 digits, without spaces", b.text(pageScreen("OFFRAMP_DETAILS")+` [data-name="account_number"] .field-help`))
 	b.everythingHasAName()
 	b.shot("flow-details")
+	b.picture("phone-flow-details", ".phone.active")
 	b.tap(pageFooter("OFFRAMP_DETAILS"))
 	b.see(pageFooter("OFFRAMP_FIAT_REVIEW"))
 	b.shot("flow-review")
+	require.Contains(b.t, b.text(pageScreen("OFFRAMP_FIAT_REVIEW")), strings.ToUpper(b.text(".phone.active .who")), "the bank knows the person of the phone")
+	b.picture("phone-flow-review", ".phone.active")
 
 	b.tap(pageScreen("OFFRAMP_FIAT_REVIEW") + " .layer-back")
 	b.see(pageFooter("OFFRAMP_DETAILS"))
 	var kept string
 	b.eval(fmt.Sprintf(`document.querySelector(%q).value`, pageInput("OFFRAMP_DETAILS", "account_number")), &kept)
-	require.Equal(b.t, "0123456789", kept, "what was typed is still there after going back")
+	require.Equal(b.t, "8030000001", kept, "what was typed is still there after going back")
 	b.tap(pageFooter("OFFRAMP_DETAILS"))
 	b.see(pageFooter("OFFRAMP_FIAT_REVIEW"))
 
@@ -182,12 +196,28 @@ func (b *browser) wrongPINKeepsTheScreen() {
 	b.t.Helper()
 	b.fill(pageInput("OFFRAMP_CRYPTO_REVIEW", "pin"), wrongPIN)
 	b.shot("flow-pin")
+	b.picture("phone-flow-pin", ".phone.active")
 	b.tap(pageFooter("OFFRAMP_CRYPTO_REVIEW"))
 	b.until("the PIN field shows an error", fmt.Sprintf(`document.querySelector(%q)?.textContent !== ""`, pageScreen("OFFRAMP_CRYPTO_REVIEW")+` [data-name="pin"] .field-error`))
 	b.shot("flow-pin-wrong")
 	var typed string
 	b.eval(fmt.Sprintf(`document.querySelector(%q).value`, pageInput("OFFRAMP_CRYPTO_REVIEW", "pin")), &typed)
 	require.Empty(b.t, typed, "a wrong PIN does not stay in the field")
+}
+
+// orderPathIsDrawn waits until the picture of the states shows where the bot's own record has the paid sale.
+func (b *browser) orderPathIsDrawn() {
+	b.t.Helper()
+	b.until("the picture says that the sale is paid", `document.querySelector('.order-picture .node.now')?.dataset.state === "success"`)
+	var ways []string
+	b.eval(`[...document.querySelectorAll(".order-picture .way.taken")].map((n) => n.dataset.way)`, &ways)
+	for _, way := range []string{"-waiting", "exchange-sending", "sending-success"} {
+		require.Contains(b.t, ways, way)
+	}
+	require.NotContains(b.t, ways, "sending-unclear")
+	require.Greater(b.t, b.count(".order-picture .way"), 20, "all other ways are there, faint")
+	require.Contains(b.t, b.text(".order-now"), "conclusively paid")
+	require.Contains(b.t, b.text(".order-trail"), "PayoutPaid")
 }
 
 // pictureOpensInFull opens the slip and leaves it by Escape.
@@ -239,7 +269,7 @@ func TestPage_playsASaleByItself(t *testing.T) {
 	b.colours("dark")
 	b.open(world + "/?poll") // over long polls, as where streams do not come through
 	b.shot("narrow-first-visit")
-	b.tap("#intro .primary")
+	b.tap("#tour") // the button of the bar; the card above the phone leaves by itself
 	b.until("the tour asks for the account", fmt.Sprintf(`document.querySelector(%q)`, pageInput("OFFRAMP_DETAILS", "bank_code")))
 	b.shot("tour-details")
 	b.until("the coins are sent", `document.querySelector(".path .done:nth-child(2)")`)
@@ -249,6 +279,8 @@ func TestPage_playsASaleByItself(t *testing.T) {
 	b.until("the tour is over", `document.querySelector("#tour-bar").hidden`)
 	b.until("the slip is in the chat", `document.querySelector(".message.theirs .bubble-picture img")?.naturalWidth > 0`)
 	b.shot("narrow-dark")
+	b.picture("phone-narrow-dark", "body")
+	require.Equal(t, 1, b.count("#intro[hidden]"), "what explains the page has left")
 	paid := bankList(t, world)
 	require.Len(t, paid, 1)
 	require.Equal(t, "success", paid[0].Status)

@@ -25,6 +25,7 @@ import (
 func newWorld(base, botURL string, auto bool, env map[string]string) (*sandbox.World, error) {
 	cfg := sandbox.Config{
 		Now: now, Log: newLogger(), BaseURL: base, BotURL: botURL, Chains: sandbox.ChainsOf(assets.Sandbox()), Env: env,
+		Orders: orderTable(),
 	}
 	for _, name := range flowsjson.Names() {
 		doc, err := flowsjson.Read(name)

@@ -69,6 +69,7 @@ type Config struct {
 
 	Chains   []Chain
 	Flows    []FlowDocument
+	Orders   OrderTable        // the life of the bot's orders, for the page's picture; empty: none is drawn
 	Operator Operator          // default: DefaultOperator
 	Env      map[string]string // more lines of the environment file (STORE, MONGO_URI, …), written as given
 

@@ -8,6 +8,7 @@
 //	bot ──► /rpc/<name> chain_*.go    blocks, logs, reorganisations
 //	test ─► /world/…    world_*.go    the levers, world.schema.json their contract
 //	person ─► /         page.go       the phone page: a chat client and the levers, in plain files over the world API
+//	bot ◄── staff API   desk.go       where an order stands, asked as a member of staff would, for the page's picture
 //
 // It reads signatures and Flow encryption a second time on its own, without the bot's packages, so that one wrong
 // reading cannot cancel out (docs/design.md §2). Faults (fault_*.go) are told truthfully: the effect and the answer are

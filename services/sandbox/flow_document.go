@@ -34,13 +34,6 @@ type fieldSchema struct {
 	Example    any                    `json:"__example__"`
 }
 
-// flowAction is what a component does when it is tapped.
-type flowAction struct {
-	name    string // data_exchange, navigate, complete, open_url, update_data
-	next    string // of navigate
-	payload map[string]any
-}
-
 // parseFlow reads a document; numbers keep their digits.
 func parseFlow(raw []byte) (*flowDocument, error) {
 	var d flowDocument
@@ -141,27 +134,6 @@ func walkCases(c map[string]any, b bindings, visit func(c map[string]any)) {
 	if fallback, found := cases["default"]; found {
 		walkComponents(fallback, b, visit)
 	}
-}
-
-// footer returns the action of the screen's footer as it is shown with this data.
-func (s *flowScreen) footer(b bindings) (flowAction, bool) {
-	var found *flowAction
-	s.components(b, func(c map[string]any) {
-		if c["type"] != "Footer" || found != nil {
-			return
-		}
-		raw, _ := c["on-click-action"].(map[string]any)
-		a := flowAction{name: text(raw["name"])}
-		a.payload, _ = raw["payload"].(map[string]any)
-		if next, ok := raw["next"].(map[string]any); ok {
-			a.next = text(next["name"])
-		}
-		found = &a
-	})
-	if found == nil {
-		return flowAction{}, false
-	}
-	return *found, true
 }
 
 // emptyForm is what the client holds for the inputs of a screen before anything is typed.

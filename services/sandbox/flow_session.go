@@ -6,20 +6,22 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // flowSession is one Flow that is open on a phone.
 type flowSession struct {
-	mu      sync.Mutex
-	id      string
-	key     string // whose phone
-	wamid   string // the message it was opened from
-	token   string
-	flow    openFlow
-	current string                    // the screen that shows, "" before the first and after the last
-	data    map[string]map[string]any // of each screen that was shown
-	forms   map[string]map[string]any // what was typed on each screen
-	ended   bool
+	mu       sync.Mutex
+	id       string
+	key      string // whose phone
+	wamid    string // the message it was opened from
+	token    string
+	flow     openFlow
+	current  string                    // the screen that shows, "" before the first and after the last
+	data     map[string]map[string]any // of each screen that was shown
+	forms    map[string]map[string]any // what was typed on each screen
+	answered time.Time                 // when a footer was tapped last that asks the endpoint
+	ended    bool
 }
 
 // flowState is the answer of a step: what the client now shows.
@@ -247,6 +249,10 @@ func (w *World) closeFlow(ctx context.Context, s *flowSession, state flowState, 
 	message, err := w.flowReply(s.key, w.mint.wamid(), s.wamid, params)
 	if err != nil {
 		return flowState{}, err
+	}
+	if !s.answered.IsZero() {
+		at := s.answered
+		message.bubble.Answered = &at
 	}
 	state.Wamid = message.wamid
 	if state.Deliveries, err = w.sendFromPhone(ctx, message, copies); err != nil {

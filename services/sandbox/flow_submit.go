@@ -6,21 +6,25 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // submitFlow taps the footer of a screen. Copies of a data_exchange go out at the same time, as a client's retries
 // would; the session then shows the first copy's screen.
-func (w *World) submitFlow(ctx context.Context, id, screen string, given map[string]any, copies int) ([]flowState, error) {
+func (w *World) submitFlow(
+	ctx context.Context, id, screen string, on *tapped, given map[string]any, copies int,
+) ([]flowState, error) {
 	s := w.sessions.get(id)
 	if s == nil {
 		return nil, notFound("session_unknown", "there is no Flow session %q", id)
 	}
-	action, payload, err := s.tap(screen, given)
+	action, payload, err := s.tap(screen, on, given)
 	if err != nil {
 		return nil, err
 	}
 	switch action.name {
 	case "data_exchange":
+		s.mark(w.cfg.Now())
 		return w.exchange(ctx, s, screen, payload, copies)
 	case "navigate":
 		state, err := s.navigate(action.next, payload)
@@ -40,9 +44,15 @@ func (w *World) submitFlow(ctx context.Context, id, screen string, given map[str
 	return nil, invalid("footer_unknown", "the footer of %s does %q, which no client knows", screen, action.name)
 }
 
+func (s *flowSession) mark(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered = at
+}
+
 // tap checks that the screen was shown in a Flow that is still open, and computes its footer's payload. An earlier
-// screen may be submitted again: people go back without the endpoint hearing of it.
-func (s *flowSession) tap(screen string, given map[string]any) (flowAction, map[string]any, error) {
+// screen may be submitted again: people go back without the endpoint hearing of it. Without on it is the footer.
+func (s *flowSession) tap(screen string, on *tapped, given map[string]any) (flowAction, map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -53,6 +63,12 @@ func (s *flowSession) tap(screen string, given map[string]any) (flowAction, map[
 		return flowAction{}, nil, conflict("screen_not_shown", "the screen %q was not shown in this session; %q is open", screen, s.current)
 	}
 	action, found := shown.footer(s.bindings(screen))
+	if on != nil {
+		action, found = shown.actionOf(s.bindings(screen), *on)
+	}
+	if !found && on != nil {
+		return flowAction{}, nil, invalid("component_unknown", "the screen %q shows no %q that can be tapped", screen, on.Component)
+	}
 	if !found {
 		return flowAction{}, nil, invalid("footer_unknown", "the screen %q shows no footer", screen)
 	}

@@ -20,6 +20,7 @@ const (
 	usdtOnEVM = "0xfde4c96c8593536e31f229ea8f37b2ada2699bb2"
 	depositTo = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 	reference = "payout-0123456789ab-1"
+	fakeToken = "token-of-the-fake-bot"
 )
 
 // clock is a time that only tests move.
@@ -69,6 +70,9 @@ func (b *fakeBot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, out := http.StatusOK, []byte(nil)
 	if answer != nil {
 		status, out = answer(a)
+	}
+	if status == http.StatusSeeOther { // a login that was good
+		http.SetCookie(w, &http.Cookie{Name: "offramp", Value: fakeToken})
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(out)

@@ -133,9 +133,13 @@ func TestPage_modulesFindEachOther(t *testing.T) {
 func TestPage_knowsEveryComponentOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	sources := pageSources(t)
-	drawing := sources["flow_screen.js"] + sources["flow_text.js"] + sources["flow_input.js"] + sources["flow_choice.js"]
+	var drawing string
+	for _, name := range []string{"screen", "text", "input", "choice", "calendar", "picker", "list"} {
+		drawing += sources["flow_"+name+".js"]
+	}
 	kinds := []string{
 		"RichText", "TextArea", "RadioButtonsGroup", "CheckboxGroup", "ChipsSelector", "DatePicker", "EmbeddedLink", "Image", "Switch", "Form",
+		"CalendarPicker", "PhotoPicker", "DocumentPicker", "NavigationList", "ImageCarousel",
 	}
 	for _, name := range flowsjson.Names() {
 		raw, err := flowsjson.Read(name)

@@ -122,7 +122,11 @@ func (w *World) resolveAccount(account, bankCode string) reply {
 	})
 }
 
+// holderOf names whom an account belongs to: the person of the phone whose number it is, else somebody made up.
 func (w *World) holderOf(bankCode, account string) string {
+	if walletPattern.MatchString(account) {
+		return strings.ToUpper(w.people.nameOf("234" + account))
+	}
 	return strings.ToUpper(fullName(digestOf(w.cfg.Seed, "holder", bankCode, account)))
 }
 

@@ -63,7 +63,8 @@ type chatMessage struct {
 	Link      *link       `json:"link,omitempty"`
 	Media     *mediaRef   `json:"media,omitempty"`
 	Context   string      `json:"context,omitempty"`
-	Status    string      `json:"status,omitempty"` // out: sent, delivered, read, failed; in: read once the bot marked it
+	Answered  *time.Time  `json:"answered_at,omitempty"` // of a Flow's response: when its last question was answered
+	Status    string      `json:"status,omitempty"`      // out: sent, delivered, read, failed; in: read once the bot marked it
 	At        time.Time   `json:"at"`
 }
 
@@ -128,7 +129,7 @@ func (p *people) ensure(key string) *person {
 	if who := p.known(key); who != nil {
 		return who
 	}
-	who := &person{key: key, name: fullName(digestOf(p.seed, "person", key))}
+	who := &person{key: key, name: p.nameOf(key)}
 	if bsuidPattern.MatchString(key) {
 		who.bsuid = key
 	} else {
@@ -263,18 +264,4 @@ func countryOf(phone string) string {
 
 func bsuidDigits(sum []byte) string {
 	return fmt.Sprintf("7%09d%010d", binary.BigEndian.Uint32(sum)%1_000_000_000, binary.BigEndian.Uint64(sum[8:])%10_000_000_000)
-}
-
-// fullName is the name that a digest gives: the same for the same person or account in every run.
-func fullName(sum []byte) string {
-	first := []string{
-		"Ada", "Chinedu", "Ngozi", "Emeka", "Amaka", "Tunde", "Bisi", "Ifeoma", "Kunle", "Zainab", "Yusuf", "Funmi", "Obinna",
-		"Halima", "Segun", "Chioma",
-	}
-	middle := []string{"Chidi", "Oluwaseun", "Aisha", "Uche", "Temitope", "Musa", "Nneka", "Ayodele"}
-	last := []string{
-		"Obi", "Okafor", "Adeyemi", "Bello", "Eze", "Balogun", "Nwosu", "Ibrahim", "Adebayo", "Okonkwo", "Lawal", "Umeh",
-		"Afolabi", "Danjuma", "Olawale", "Nnamdi",
-	}
-	return first[int(sum[0])%len(first)] + " " + middle[int(sum[1])%len(middle)] + " " + last[int(sum[2])%len(last)]
 }

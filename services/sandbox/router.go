@@ -24,6 +24,8 @@ func (w *World) Handler() http.Handler {
 	world.POST("/flows/back", lever(w, w.backWorldFlow))
 	world.GET("/flows/sessions/:session", w.getFlowSession)
 	world.GET("/media/:id", w.getMedia)
+	world.GET("/orders", w.getOrderTable)
+	world.GET("/orders/:reference", w.getOrder)
 	world.GET("/chains", w.listChains)
 	world.GET("/chains/:chain", w.getChain)
 	world.POST("/chains/:chain/transfers", lever(w, w.postChainTransfer))

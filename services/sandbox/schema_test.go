@@ -123,6 +123,10 @@ func TestSchema_realAnswersFit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	h.endpoint(sellEndpoint)
+	h.staffAPI(aTale)
+	h.world.cfg.Orders = OrderTable{
+		States: []OrderState{{Name: "waiting", Meaning: "coins are missing"}}, Edges: []OrderEdge{{To: "waiting", Events: []string{"Placed"}}},
+	}
 	doc := readSchema(t)
 	played := make(map[string]bool)
 	play := func(call, path string, body map[string]any) map[string]any {
@@ -161,6 +165,8 @@ func TestSchema_realAnswersFit(t *testing.T) {
 	play("POST /world/flows/submit with copies", "/world/flows/submit", map[string]any{"session": session, "screen": "REVIEW", "data": map[string]any{"pin": "1"}, "copies": 2})
 	play("GET /world/flows/sessions/:session", "/world/flows/sessions/"+text(session), nil)
 	play("POST /world/flows/submit", "/world/flows/submit", map[string]any{"session": session, "screen": "DONE"})
+	play("GET /world/orders", "/world/orders", nil)
+	play("GET /world/orders/:reference", "/world/orders/7F2K9QXDM", nil)
 
 	moved := play("POST /world/chains/:chain/transfers", "/world/chains/base/transfers", map[string]any{"to": depositTo, "token": "USDT", "amount": "27.5"})
 	play("POST /world/chains/:chain/mine", "/world/chains/base/mine", map[string]any{"blocks": 2})

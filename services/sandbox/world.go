@@ -25,6 +25,7 @@ type World struct {
 	sessions *sessions
 	bank     *bank
 	chains   map[string]*chain
+	desk     *desk
 	closing  chan struct{} // closed when Run ends: nobody waits any longer
 	end      sync.Once
 
@@ -54,6 +55,7 @@ func New(cfg Config) (*World, error) {
 		faults: &faultBook{}, people: newPeople(cfg.Seed), media: &mediaShelf{files: make(map[string]mediaFile)},
 		flows: shelf, sessions: &sessions{byID: make(map[string]*flowSession)}, bank: newBank(cfg),
 		chains: make(map[string]*chain), closing: make(chan struct{}),
+		desk: &desk{client: cfg.Client, bot: cfg.BotURL, who: DefaultApprover(), now: cfg.Now},
 	}
 	for _, document := range cfg.Flows {
 		if err := shelf.publish(flowID(cfg.Seed, document.Name), document.Name, document.JSON); err != nil {

@@ -12,10 +12,11 @@ type openLever struct {
 	Wamid string `json:"wamid"`
 }
 
-// submitLever is the request of POST /world/flows/submit; data is the footer's payload.
+// submitLever is the request of POST /world/flows/submit; data is the payload of the footer, or of what is tapped instead.
 type submitLever struct {
 	Session string         `json:"session"`
 	Screen  string         `json:"screen"`
+	Tap     *tapped        `json:"tap"`
 	Data    map[string]any `json:"data"`
 	Copies  int            `json:"copies"`
 }
@@ -43,7 +44,7 @@ func (w *World) submitWorldFlow(c *gin.Context, in submitLever) (any, error) {
 	if in.Data == nil {
 		in.Data = map[string]any{}
 	}
-	states, err := w.submitFlow(c.Request.Context(), in.Session, in.Screen, in.Data, copies)
+	states, err := w.submitFlow(c.Request.Context(), in.Session, in.Screen, in.Tap, in.Data, copies)
 	if err != nil {
 		return nil, err
 	}

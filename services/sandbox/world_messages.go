@@ -135,7 +135,8 @@ func (w *World) getChat(c *gin.Context) {
 		w.respond(c, nil, invalid("phone_invalid", "phone: %v", err))
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"messages": w.people.chat(key)})
+	name, account := w.people.about(key)
+	c.JSON(http.StatusOK, gin.H{"name": name, "account": account, "messages": w.people.chat(key)})
 }
 
 // chatSummary is one phone of the world.

@@ -41,14 +41,21 @@ export const api = {
   info: () => get("/world/info"),
   state: () => get("/world/state"),
   chats: async () => (await get("/world/chats")).items,
-  chat: async (phone) => (await get(`/world/chats/${part(phone)}`)).messages,
+  /** {name, account, messages}; name and account are there before the first message. */
+  chat: (phone) => get(`/world/chats/${part(phone)}`),
   /** what: {text}, {button} or {list}, with context for a tap. */
   send: (from, wamid, what) => post("/world/messages", { from, wamid, ...what }),
 
   // A Flow step that the client complains about is a 422 that still carries the whole state.
   openFlow: (phone, wamid) => call("POST", "/world/flows/open?view=1", { phone, wamid }, [422]),
-  submitFlow: (session, screen, data) => call("POST", "/world/flows/submit?view=1", { session, screen, data }, [422]),
+  /** tap is {component, item} when something else than the footer is tapped. */
+  submitFlow: (session, screen, data, tap) => call("POST", "/world/flows/submit?view=1", { session, screen, data, tap }, [422]),
   backFlow: (session, screen) => call("POST", "/world/flows/back?view=1", { session, screen }, [422]),
+
+  /** The states of an order and the ways between them: {states, edges}. */
+  orderTable: () => get("/world/orders"),
+  /** Where one order stands, from the bot's staff API: {reference, state, history}. */
+  order: (reference) => get(`/world/orders/${part(reference)}`),
 
   chains: async () => (await get("/world/chains")).items,
   transfer: (chain, to, token, amount) => post(`/world/chains/${part(chain)}/transfers`, { to, token, amount }),

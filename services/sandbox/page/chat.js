@@ -4,7 +4,7 @@ import { api, newWamid } from "./api.js";
 import { drawBubble } from "./bubble.js";
 import { el, fill, icon, iconButton } from "./dom.js";
 import { openFlow } from "./flow.js";
-import { dayName, phoneText, sameDay } from "./format.js";
+import { dayName, firstName, phoneText, sameDay } from "./format.js";
 import { openChoices } from "./list.js";
 import { notice, showPicture } from "./sheet.js";
 
@@ -19,6 +19,7 @@ export function createPhone(phone, world) {
   const thread = el("div", { class: "thread", tabindex: "0", "aria-label": "Messages" }, log);
   const status = el("span", { class: "status", text: "online" });
   const who = el("span", { class: "who" });
+  const own = el("div", { class: "own" }, who, el("span", { text: phoneText(phone) }));
   const input = el("textarea", { class: "composer-text", rows: "1", placeholder: "Message", "aria-label": `Message from ${phoneText(phone)}`, maxlength: "4096" });
   const chips = el("div", { class: "suggestions", role: "group", "aria-label": "Suggestions" });
   const toFoot = iconButton("down", "To the newest message", () => scrollToFoot(true), "icon-button to-foot");
@@ -26,7 +27,7 @@ export function createPhone(phone, world) {
     el("button", { type: "submit", class: "send", "aria-label": "Send", title: "Send" }, icon("send")));
   const root = el("article", { class: "phone", "aria-label": `Phone ${phoneText(phone)}`, data: { phone } },
     el("div", { class: "chat" },
-      el("div", { class: "own", title: "Whose phone this is" }, who, el("span", { text: phoneText(phone) })),
+      own,
       el("header", { class: "chat-head" },
         el("span", { class: "avatar", "aria-hidden": "true", text: "₦" }),
         el("span", { class: "chat-name" }, el("strong", {}, "Offramp", icon("shield", "icon badge")), status)),
@@ -44,7 +45,7 @@ export function createPhone(phone, world) {
       title: message.rows_label || "Menu", items: message.rows, submit: "Send",
       onChoose: (id) => send({ list: id, context: message.wamid }, titleOf(message.rows, id)),
     }),
-    flow: (message) => openFlow(root, phone, message),
+    flow: (message) => openFlow(root, phone, message, world.person(phone)),
     picture: (message) => showPicture(root, message.media.url, message.text),
   };
 
@@ -68,7 +69,7 @@ export function createPhone(phone, world) {
   function draw() {
     const known = world.chat(phone);
     pending = pending.filter((one) => !known.some((m) => m.wamid === one.wamid));
-    const all = [...known, ...pending];
+    const all = inOrder([...known, ...pending]);
     const byId = new Map(all.map((m) => [m.wamid, m]));
     const reactions = Map.groupBy(all.filter((m) => m.type === "reaction"), (m) => m.context);
     const shown = all.filter((m) => m.type !== "reaction");
@@ -157,10 +158,26 @@ export function createPhone(phone, world) {
   draw();
   return {
     root, phone,
-    name(text) { who.textContent = text; },
+    person({ name, account }) {
+      who.textContent = name;
+      own.title = `Whose phone this is.${account === "" ? "" : ` ${firstName(name)}'s own bank account is ${account}, at any bank.`}`;
+    },
     focus: () => input.focus(),
     close() { sizes.disconnect(); ends.forEach((end) => end()); root.remove(); },
   };
+}
+
+// The response to a Flow stands before what it caused: the bot answers while the form still shows its last screen.
+function inOrder(messages) {
+  const out = [];
+  for (const message of messages) {
+    let at = out.length;
+    if (message.answered_at !== undefined) {
+      while (at > 0 && out[at - 1].direction === "out" && new Date(out[at - 1].at) >= new Date(message.answered_at)) at -= 1;
+    }
+    out.splice(at, 0, message);
+  }
+  return out;
 }
 
 function titleOf(choices, id) {

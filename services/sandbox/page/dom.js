@@ -44,19 +44,21 @@ const ICONS = {
   copy: "M9 9h10v11H9zM6 15H5V4h10v1",
   eye: "M2 12s4-6.5 10-6.5S22 12 22 12s-4 6.5-10 6.5S2 12 2 12zM12 9.5a2.5 2.5 0 100 5 2.5 2.5 0 000-5z",
   shield: "M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6zM8.5 12l2.5 2.5 4.5-5",
+  photo: "M4 6h4l1.5-2h5L16 6h4v13H4zM12 9.5a3.5 3.5 0 100 7 3.5 3.5 0 000-7z",
   file: "M7 3h7l4 4v14H7zM14 3v4h4",
 };
 
+/** Makes an element of a drawing; what is left out of el's properties is all attributes here. */
+export function draw(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  node.append(...children.flat(Infinity));
+  return node;
+}
+
 /** Makes an icon that screen readers skip; the button around it carries the label. */
 export function icon(name, className = "icon") {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", className);
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", ICONS[name]);
-  svg.append(path);
-  return svg;
+  return draw("svg", { viewBox: "0 0 24 24", class: className, "aria-hidden": "true" }, draw("path", { d: ICONS[name] }));
 }
 
 /** Makes a button that shows an icon only; label is its name for everybody who does not see it. */

@@ -3,6 +3,7 @@
 import { api } from "./api.js";
 import { el, fill, iconButton } from "./dom.js";
 import { drawScreen } from "./flow_screen.js";
+import { firstName } from "./format.js";
 import { ask, dropNotices, notice, openSheet } from "./sheet.js";
 
 const WRONG = "Something went wrong. Please try again.";
@@ -11,8 +12,8 @@ const STATUS = {
   0: "The bot did not answer in time.", 421: "The bot could not decrypt the request.", 432: "The bot did not accept the signature.",
 };
 
-/** Opens the Flow of a message on a phone, in a sheet over host. */
-export function openFlow(host, phone, message) {
+/** Opens the Flow of a message on a phone, in a sheet over host. person, {name, account}, is whose phone it is. */
+export function openFlow(host, phone, message, person) {
   const sheet = openSheet(host, { title: message.header || message.flow.cta || "Flow", className: "flow", onDismiss: leave });
   const back = iconButton("back", "Back", goBack, "icon-button layer-back");
   const forms = new Map(); // screen → what is typed on it
@@ -90,7 +91,7 @@ export function openFlow(host, phone, message) {
   function draw() {
     const { id, data, view } = current();
     drawn = drawScreen({
-      layout: view.layout, data, form: formOf(id, data), host: sheet.box, submit, act,
+      layout: view.layout, data, form: formOf(id, data), host: sheet.box, submit, act, offers: offersOf(person),
       other: (screen, kind) => (kind === "form" ? forms.get(screen) : stack.find((one) => one.id === screen)?.data),
     });
     sheet.heading.textContent = view.title;
@@ -117,13 +118,18 @@ export function openFlow(host, phone, message) {
     return form;
   }
 
-  function act(action) {
+  function act(action, tap) {
     if (action.name === "update_data") {
       Object.assign(current().data, action.payload);
       draw();
     } else if (action.name === "open_url" && /^https?:/.test(action.url ?? "")) {
       window.open(action.url, "_blank", "noopener,noreferrer");
-    } else say(`The simulated client knows ${action.name} on footers only.`);
+    } else if (tap !== undefined) step(() => api.submitFlow(session, current().id, action.payload ?? {}, tap));
+  }
+
+  // What the phone of this person would fill in by itself.
+  function offersOf({ name, account }) {
+    return account === "" ? {} : { account_number: { text: account, label: `${firstName(name)}'s account` } };
   }
 
   const say = (text) => notice(sheet.box, text, "error");

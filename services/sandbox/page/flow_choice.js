@@ -1,6 +1,7 @@
 // Inputs of a Flow screen that are chosen: Dropdown, RadioButtonsGroup, CheckboxGroup, ChipsSelector, OptIn.
 
 import { el, fill, freshId, icon } from "./dom.js";
+import { picture } from "./flow_text.js";
 import { openChoices } from "./list.js";
 
 /** Draws a choice, null when the type is none. Host is where a Dropdown's list opens; the rest is as in drawInput. */
@@ -71,7 +72,7 @@ function countProblem(get, inputs, isMany) {
 function choice(item, { kind, name, checked, disabled, look }) {
   const input = el("input", { type: kind, name, value: item.id, checked, disabled });
   if (look === "chips") return el("label", { class: "chip" }, input, el("span", { text: item.title }));
-  return el("label", { class: "row" },
+  return el("label", { class: "row" }, item.image ? picture(item.image, item["alt-text"] ?? "", "row-image") : null,
     el("span", { class: "row-text" }, el("span", { class: "row-title", text: item.title }),
       item.description ? el("span", { class: "row-about", text: item.description }) : null,
       item.metadata ? el("span", { class: "row-about", text: item.metadata }) : null), input);
@@ -82,14 +83,15 @@ function optIn(get, { value, change, act }) {
   const input = el("input", { type: "checkbox", id, checked: value === true, disabled: get("enabled") === false });
   const action = get("on-click-action");
   const frame = frameOf(get, id, el("label", { class: "row opt-in", for: id }, input, el("span", { class: "row-text", text: get("label") })),
-    action ? el("button", { type: "button", class: "link", text: "Read more", on: { click: () => act(action) } }) : null);
+    action ? el("button", { type: "button", class: "link", text: "Read more", on: { click: () => act(action, { component: get("name") }) } }) : null);
   input.addEventListener("change", () => { frame.say(""); change(input.checked); });
   return { root: frame.root, say: frame.say, focus: () => input.focus(), problem: () => (get("required") === true && !input.checked ? "Please tick this to go on." : "") };
 }
 
 const optional = (get) => (get("required") === true ? null : el("small", { text: " (optional)" }));
 
-function frameOf(get, id, ...parts) {
+/** The frame of a field: its parts, and beneath them what helps or is wrong. */
+export function frameOf(get, id, ...parts) {
   const helper = el("span", { class: "field-help", text: get("helper-text") ?? "" });
   const error = el("span", { class: "field-error", role: "alert" });
   const root = el("div", { class: "field", data: { name: get("name") } }, parts, el("div", { class: "field-under", id: `${id}-under` }, error, helper));

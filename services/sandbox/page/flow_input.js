@@ -13,7 +13,7 @@ const DEFAULT_LENGTH = { TextInput: 80, TextArea: 600 }; // as Meta's page on Fl
  * Draws an input. get reads a property; change(value) tells the screen. The result has root, focus(), problem() (the
  * reason why the value cannot be sent, "" for none), say(error) and value(v).
  */
-export function drawInput(type, get, { value, change }) {
+export function drawInput(type, get, { value, change, offer }) {
   const id = freshId("field");
   const wanted = Number(get(type === "TextArea" ? "max-length" : "max-chars")) || 0;
   const limit = wanted || DEFAULT_LENGTH[type];
@@ -22,6 +22,7 @@ export function drawInput(type, get, { value, change }) {
   const frame = frameOf({ id, get, input, isBoxed: kind === "passcode" && limit <= BOXES, limit, counted: wanted > 0 && kind !== "passcode" });
   input.value = value ?? "";
   frame.count(input.value);
+  if (offer) frame.root.append(offerButton(offer, input));
   input.addEventListener("input", () => {
     frame.count(input.value);
     frame.say("");
@@ -52,7 +53,7 @@ function frameOf({ id, get, input, isBoxed, limit, counted }) {
   const boxes = isBoxed ? Array.from({ length: limit }, () => el("i")) : [];
   const wrap = el("div", { class: `field-box ${isBoxed ? "boxed" : ""}` }, input, boxes.length > 0 ? el("span", { class: "boxes", "aria-hidden": "true" }, boxes) : null);
   if (input.type === "password") wrap.append(revealButton(input, boxes));
-  const label = el("label", { for: id, text: get("label") }, get("required") === true ? null : el("small", { text: " (optional)" }));
+  const label = el("label", { for: id, class: get("label-variant") === "large" ? "large" : false, text: get("label") }, get("required") === true ? null : el("small", { text: " (optional)" }));
   input.setAttribute("aria-describedby", `${id}-error ${id}-help`);
   const frame = { root: el("div", { class: "field", data: { name: get("name") } }, label, wrap, el("div", { class: "field-under" }, el("span", {}, error, helper), counter)) };
 
@@ -70,6 +71,13 @@ function frameOf({ id, get, input, isBoxed, limit, counted }) {
     input.setAttribute("aria-invalid", String(Boolean(text)));
   };
   return frame;
+}
+
+// What a phone's keyboard offers for a field: something of the person's own.
+function offerButton({ text, label }, input) {
+  return el("button", {
+    type: "button", class: "offer", on: { click: () => { input.value = text; input.dispatchEvent(new Event("input", { bubbles: true })); input.focus(); } },
+  }, el("b", { text }), ` ${label}`);
 }
 
 function revealButton(input, boxes) {
@@ -104,8 +112,8 @@ function dateProblem(value, get) {
   return (get("unavailable-dates") ?? []).map(isoDay).includes(value) ? "This day cannot be chosen." : "";
 }
 
-// Dates are YYYY-MM-DD, or epoch milliseconds in Flows before 5.0.
-function isoDay(date) {
+/** A day as YYYY-MM-DD; Flows before 5.0 have epoch milliseconds. */
+export function isoDay(date) {
   if (date === undefined || date === null || date === "") return undefined;
   return /^\d{9,}$/.test(String(date)) ? new Date(Number(date)).toISOString().slice(0, 10) : String(date);
 }

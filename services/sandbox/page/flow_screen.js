@@ -2,20 +2,24 @@
 
 import { el, fill } from "./dom.js";
 import { holds, isLive, resolve } from "./flow_bind.js";
+import { drawCalendar } from "./flow_calendar.js";
 import { drawChoice } from "./flow_choice.js";
 import { drawInput } from "./flow_input.js";
+import { drawCarousel, drawNavigation } from "./flow_list.js";
+import { drawPicker } from "./flow_picker.js";
 import { drawText } from "./flow_text.js";
 
 const TYPED = ["TextInput", "TextArea", "DatePicker"];
 const CHOSEN = ["Dropdown", "RadioButtonsGroup", "CheckboxGroup", "ChipsSelector", "OptIn"];
-const NOTHING = { CheckboxGroup: [], ChipsSelector: [], OptIn: false };
+const PICKED = ["PhotoPicker", "DocumentPicker"];
+const NOTHING = { CheckboxGroup: [], ChipsSelector: [], PhotoPicker: [], DocumentPicker: [], OptIn: false };
 
 /**
  * Draws a screen. layout and data come from the world; form holds what was typed before and is kept up to date; other
- * reaches other screens; host is where lists open; act does the actions of links; submit(action, payload) those of the
- * footer. The result has body and foot, fields() for the first wrong one, and busy(is).
+ * reaches other screens; host is where lists open; act does the actions of links and lists; submit(action, payload) those
+ * of the footer; offers is what this phone's keyboard offers, by the name of an input. The result has body and foot, fields() for the first wrong one, and busy(is).
  */
-export function drawScreen({ layout, data, form, other, host, act, submit }) {
+export function drawScreen({ layout, data, form, other, host, act, submit, offers = {} }) {
   const scope = { data, form, other };
   const fields = new Map(); // name → field on the screen
   let watchers = []; // run after each change of the form
@@ -44,19 +48,30 @@ export function drawScreen({ layout, data, form, other, host, act, submit }) {
   }
 
   function leaf(component, get) {
-    if (TYPED.includes(component.type) || CHOSEN.includes(component.type)) return field(component, get);
-    const make = () => drawText(component.type, get, act) ?? el("p", { class: "flow-text is-TextCaption", text: `${component.type} is not drawn here.` });
+    if ([...TYPED, ...CHOSEN, ...PICKED, "CalendarPicker"].includes(component.type)) return field(component, get);
+    const make = () => drawText(component.type, get, act) ?? drawMore(component.type, get) ?? el("p", { class: "flow-text is-TextCaption", text: `${component.type} is not drawn here.` });
     if (!isLive(component)) return make();
     const place = el("div", { class: "contents" }, make());
     watchers.push(() => fill(place, make()));
     return place;
   }
 
+  function drawMore(type, get) {
+    if (type === "NavigationList") return drawNavigation(get, act);
+    return type === "ImageCarousel" ? drawCarousel(get) : null;
+  }
+
+  function drawField(type, get, use) {
+    if (TYPED.includes(type)) return drawInput(type, get, use);
+    if (PICKED.includes(type)) return drawPicker(type, get, use);
+    return type === "CalendarPicker" ? drawCalendar(get, use) : drawChoice(type, get, use);
+  }
+
   function field(component, get) {
     const { type, name } = component;
     if (form[name] === undefined || form[name] === null) form[name] = get("init-value") ?? NOTHING[type] ?? "";
     const use = {
-      value: form[name], host, act,
+      value: form[name], host, act, offer: offers[name],
       change(value) {
         form[name] = value;
         const action = component[value === false || value === "" ? "on-unselect-action" : "on-select-action"];
@@ -64,7 +79,7 @@ export function drawScreen({ layout, data, form, other, host, act, submit }) {
         changed();
       },
     };
-    const made = TYPED.includes(type) ? drawInput(type, get, use) : drawChoice(type, get, use);
+    const made = drawField(type, get, use);
     fields.set(name, made);
     const error = get("error-message");
     if (error) {

@@ -32,12 +32,16 @@ function textNode(type, get) {
   return el(TEXTS[type], { class: classes.join(" "), text });
 }
 
-// Images travel as base64 without saying what they are; their first characters do.
-function imageNode(get) {
-  const source = String(get("src") ?? "").replace(/^data:[^,]*,/, "");
+/** A picture of a Flow. It travels as base64 without saying what it is; its first characters do. */
+export function picture(src, alt, className) {
+  const source = String(src ?? "").replace(/^data:[^,]*,/, "");
   const kind = source.startsWith("/9j/") ? "jpeg" : source.startsWith("UklGR") ? "webp" : "png";
   if (!/^[A-Za-z0-9+/=\s]+$/.test(source)) return el("span", { hidden: true });
-  const image = el("img", { class: "flow-image", src: `data:image/${kind};base64,${source}`, alt: get("alt-text") ?? "" });
+  return el("img", { class: className, src: `data:image/${kind};base64,${source}`, alt });
+}
+
+function imageNode(get) {
+  const image = picture(get("src"), get("alt-text") ?? "", "flow-image");
   const height = Number(get("height"));
   if (height > 0) image.style.height = `${Math.min(height, 600)}px`;
   if (get("scale-type") === "cover") image.style.objectFit = "cover";
@@ -49,5 +53,5 @@ function linkNode(get, act) {
   if (action.name === "open_url") {
     return el("p", { class: "flow-link" }, outside(String(action.url ?? ""), String(get("text") ?? "")));
   }
-  return el("p", { class: "flow-link" }, el("button", { type: "button", class: "link", text: get("text"), on: { click: () => act(action) } }));
+  return el("p", { class: "flow-link" }, el("button", { type: "button", class: "link", text: get("text"), on: { click: () => act(action, { component: get("text") }) } }));
 }

@@ -65,6 +65,11 @@ export function masked(account) {
   return `•••• ${account.slice(-4)}`;
 }
 
+/** The first of somebody's names. */
+export function firstName(name) {
+  return name.split(" ")[0];
+}
+
 /** BNB for bnb, Base for base. */
 export function chainTitle(name) {
   return name.length <= 3 ? name.toUpperCase() : name[0].toUpperCase() + name.slice(1);
@@ -116,6 +121,11 @@ export function lastSale(messages) {
     sale.address ||= address ? address[0].toLowerCase() : "";
   }
   return sale;
+}
+
+/** The bank's newest payout that fits what the chat promised for a sale, null for none. */
+export function payoutOf(sale, bank) {
+  return bank.findLast((one) => String(one.amount_minor) === sale.net && one.account_number.endsWith(sale.last4) && one.at >= sale.at) ?? null;
 }
 
 // A reference is nine characters without I, L, O and U (DESIGN §4); a word in capitals may be too, so one without a

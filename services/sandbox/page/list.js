@@ -1,6 +1,7 @@
 // Choosing one of several things in a bottom sheet: list messages of the chat, and long choices of Flows.
 
 import { el, fill, freshId } from "./dom.js";
+import { picture } from "./flow_text.js";
 import { openSheet } from "./sheet.js";
 
 const SEARCH_FROM = 12; // choices from which a search field helps
@@ -82,7 +83,7 @@ function onPick(rows, selected, once, pick) {
 }
 
 function choice(item, name, selected) {
-  return el("label", { class: "row", data: { id: item.id } },
+  return el("label", { class: "row", data: { id: item.id } }, item.image ? picture(item.image, item["alt-text"] ?? "", "row-image") : null,
     el("span", { class: "row-text" },
       el("span", { class: "row-title", text: item.title }),
       item.description ? el("span", { class: "row-about", text: item.description }) : null,

@@ -9,7 +9,7 @@ import { createWorld } from "./world.js";
 
 const INTRO = [
   "This is a whole world on one page: phones with a chat, a blockchain and a bank, around the real bot.",
-  "Write hi, sign up and sell some USDT; when the bot shows an address, send the coins from the panel.",
+  "Write hi, sign up and sell some USDT; when the bot shows an address, send the coins from the panel. Add phones for more people.",
   "Then break something and try again: no sale is ever paid twice, no deposit is ever lost.",
 ];
 
@@ -57,14 +57,14 @@ themeSwitch.addEventListener("click", () => {
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 paintTheme();
 
-const tour = createTour({ store, world, phones, showPanel, button: byId("tour"), bar: byId("tour-bar") });
 
 // A first visit explains itself.
 const intro = byId("intro");
 const dismiss = () => { intro.hidden = true; store.remember("intro", "seen"); };
+const tour = createTour({ store, world, phones, showPanel, button: byId("tour"), bar: byId("tour-bar"), onStart: dismiss });
 fill(intro, el("div", { class: "intro-text" }, INTRO.map((text) => el("p", { text }))),
   el("div", { class: "intro-acts" },
-    el("button", { type: "button", class: "primary", on: { click: () => { dismiss(); tour.start(); } } }, icon("play"), "Play a sale"),
+    el("button", { type: "button", class: "primary", on: { click: () => tour.start() } }, icon("play"), "Play a sale"),
     el("button", { type: "button", class: "secondary", text: "I'll try it myself", on: { click: dismiss } })));
 intro.hidden = store.recall("intro", "") === "seen";
 

@@ -52,13 +52,13 @@ function drawCounters(content, { world }) {
     ["Payouts at the bank", state.transfers], ["… of them paid", state.transfers_paid], ["Faults set", state.faults],
     ...Object.entries(state.chains).map(([name, chain]) => [`Blocks on ${name}`, chain.height]),
   ];
-  world.on("state", () => fill(content, el("dl", { class: "counters" }, rows(world.state).map(([label, value]) =>
+  world.on("state", () => fill(content, el("p", { class: "hint", text: "How often things happened since this world began." }), el("dl", { class: "counters" }, rows(world.state).map(([label, value]) =>
     el("div", {}, el("dt", { text: label }), el("dd", { text: String(value) }))))));
 }
 
 function drawStaff(content, { world, run }) {
   const copy = (label, text) => el("div", {}, el("dt", { text: label }), el("dd", {}, el("button", {
-    type: "button", class: "copy", title: "Copy", on: { click: () => copyText(text) },
+    type: "button", class: "copy", title: "Copies it", on: { click: () => copyText(text) },
   }, text, icon("copy"))));
   const login = (title, who) => [
     el("h3", { text: title }),
@@ -69,8 +69,8 @@ function drawStaff(content, { world, run }) {
     el("p", { class: "hint", text: "Two people decide about a stuck sale. A code lasts 30 seconds; draw fresh ones when you sign in." }),
     login("Operator", info.operator), login("Second person", info.approver),
     el("div", { class: "line" },
-      el("a", { class: "secondary", href: info.admin_url, target: "_blank", rel: "noopener noreferrer" }, "Open the staff pages", icon("link")),
-      el("button", { type: "button", class: "secondary", text: "Fresh codes", on: { click: () => run(() => world.refresh("info")) } })));
+      el("a", { class: "secondary", title: "Where staff see every order, deposit and posting", href: info.admin_url, target: "_blank", rel: "noopener noreferrer" }, "Open the staff pages", icon("link")),
+      el("button", { type: "button", class: "secondary", text: "Fresh codes", title: "Reads the one-time codes of this moment", on: { click: () => run(() => world.refresh("info")) } })));
   world.on("info", () => draw(world.info));
   if (world.info !== null) draw(world.info);
   else run(() => api.info().then(draw));

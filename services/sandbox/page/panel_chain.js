@@ -2,9 +2,22 @@
 
 import { api } from "./api.js";
 import { el, fill, freshId } from "./dom.js";
-import { chainTitle, short, tokens, wanted } from "./format.js";
+import { chainTitle, lastSale, payoutOf, short, tokens, wanted } from "./format.js";
 
 const SHOWN = 6; // transfers of a chain that are listed
+const UNFUNDED = ["", "waiting", "overdue"]; // states of an order that still asks for coins; "" when it is not known
+
+// What each lever does, for whoever points at it.
+const ABOUT = {
+  send: "Sends the coins from a wallet that never runs empty. They wait in the pool until a block is mined.",
+  mine: "Adds blocks now. A deposit counts for the bot once enough blocks lie on top of it.",
+  auto: "Whether blocks come by themselves, as on a real chain, or only by your tap.",
+  stall: "Stops the chain: no block is mined and the bot sees nothing new until it goes on.",
+  reorganise: "Replaces the last blocks by other ones, as chains now and then do. Ticked transfers are not in the new ones.",
+  depth: "How many of the last blocks are replaced.",
+  final: "Blocks up to here can no longer be replaced.",
+  pool: "Sent, but in no block yet.", deep: "How many blocks lie on it, its own included.",
+};
 
 /** Draws the chain section. The newest address of the active phone's chat is filled in, with what is missing. */
 export function drawChain(content, { store, world, run: runLever, badge }) {
@@ -23,23 +36,25 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
   const to = input("To", { class: "mono", placeholder: "0x… the deposit address", spellcheck: "false" });
   const amount = input("Amount", { inputmode: "decimal", placeholder: "25" });
   const token = select("Token");
-  const hint = el("p", { class: "hint" });
-  const send = el("button", { type: "submit", class: "primary", data: { act: "send" } });
+  const hint = el("p", { class: "hint", data: { about: "ask" } });
+  const send = el("button", { type: "submit", class: "primary", title: ABOUT.send, data: { act: "send" } });
   const form = el("form", { class: "lever" }, to.root, el("div", { class: "pair" }, amount.root, token.root), hint, send);
-  const depth = input("Depth", { type: "number", min: "1", max: "200", value: "3" });
+  const depth = input("Depth", { title: ABOUT.depth, type: "number", min: "1", max: "200", value: "3" });
   const list = el("ul", { class: "facts" });
 
   const chain = () => world.chains.find((one) => one.name === name);
-  const small = (label, act) => el("button", { type: "button", class: "secondary", text: label, on: { click: act } });
-  const auto = small("", () => run(() => api.mineEvery(name, chain().auto_seconds > 0 ? 0 : 2), (answer) => (answer.seconds > 0 ? "A block every 2 seconds." : "Blocks by hand from now on.")));
-  const stall = small("", () => run(() => api.stall(name, !chain().stalled), (answer) => (answer.stalled ? `${chainTitle(name)} stands still.` : `${chainTitle(name)} goes on.`)));
-  const mine = (blocks) => small(`Mine ${blocks}`, () => run(() => api.mine(name, blocks), (answer) => `${chainTitle(name)} is at block ${answer.height}.`));
-  const reorganise = small("Reorganise", () => run(() => api.reorganise(name, Number(depth.field.value), [...dropped]), (answer) => {
+  const small = (label, title, act) => el("button", { type: "button", class: "secondary", text: label, title, on: { click: act } });
+  const auto = small("", ABOUT.auto, () => run(() => api.mineEvery(name, chain().auto_seconds > 0 ? 0 : 2), (answer) => (answer.seconds > 0 ? "A block every 2 seconds." : "Blocks by hand from now on.")));
+  const stall = small("", ABOUT.stall, () => run(() => api.stall(name, !chain().stalled), (answer) => (answer.stalled ? `${chainTitle(name)} stands still.` : `${chainTitle(name)} goes on.`)));
+  const mine = (blocks) => small(`Mine ${blocks}`, ABOUT.mine, () => run(() => api.mine(name, blocks), (answer) => `${chainTitle(name)} is at block ${answer.height}.`));
+  const reorganise = small("Reorganise", ABOUT.reorganise, () => run(() => api.reorganise(name, Number(depth.field.value), [...dropped]), (answer) => {
     dropped.clear();
     return `The last ${depth.field.value} blocks are other ones now; ${answer.dropped.length} transfers are gone.`;
   }));
 
-  fill(content, tabs, facts, form, el("div", { class: "line" }, mine(1), mine(10), auto, stall), list,
+  fill(content,
+    el("p", { class: "hint", text: "Simulated blockchains. Coins travel in blocks; the bot takes a deposit for sure when enough blocks lie on top of it." }),
+    tabs, facts, form, el("div", { class: "line" }, mine(1), mine(10), auto, stall), list,
     el("div", { class: "line reorg" }, depth.root, reorganise, el("span", { class: "hint", text: "Ticked transfers vanish." })));
 
   form.addEventListener("submit", (event) => {
@@ -59,7 +74,8 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
   // Fills the inputs when the chat asks for something new, and leaves alone what a person wrote since.
   function follow() {
     const ask = wanted(world.chat(store.active), world.chains);
-    const key = JSON.stringify([store.active, ask]);
+    const isOver = ask !== null && ask.amount !== "" && isFunded();
+    const key = JSON.stringify([store.active, ask, isOver]);
     if (key === filled || world.chains.length === 0) return;
     filled = key;
     if (ask === null) {
@@ -67,12 +83,21 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
       hint.textContent = "When the bot shows this phone's deposit address, it stands here.";
     } else {
       to.field.value = ask.address;
-      if (ask.amount !== "") amount.field.value = ask.amount;
+      if (isOver) amount.field.value = "";
+      else if (ask.amount !== "") amount.field.value = ask.amount;
       if (ask.chain !== "") choose(ask.chain);
       if (ask.token !== "") token.field.value = ask.token;
-      hint.textContent = ask.amount === "" ? "The address is the newest one in the chat." : `Filled in from the chat: the bot asks for ${ask.amount} ${ask.token}.`;
+      hint.textContent = isOver ? "Nothing is asked for now. What you send all the same goes to this person's balance." : ask.amount === "" ? "The address is the newest one in the chat." : `Filled in from the chat: the bot asks for ${ask.amount} ${ask.token}.`;
     }
     label();
+  }
+
+  // The newest sale of the phone has its coins: the bot says so, or the bank was asked to pay.
+  function isFunded() {
+    const sale = lastSale(world.chat(store.active));
+    if (sale === null) return false;
+    const order = world.orders.get(store.active);
+    return payoutOf(sale, world.bank) !== null || (order?.asked === sale.reference && !UNFUNDED.includes(order.state));
   }
 
   function label() {
@@ -86,6 +111,7 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
     const one = chain();
     badge(`block ${one.height}`);
     segments(tabs, world.chains.map((each) => each.name), name, choose);
+    facts.title = ABOUT.final;
     facts.textContent = `Block ${one.height} · ${one.stalled ? "stalled" : one.auto_seconds > 0 ? `a new one every ${one.auto_seconds} s` : "mined by hand"} · final up to ${one.finalized}`;
     auto.textContent = one.auto_seconds > 0 ? "Mine by hand" : "Mine every 2 s";
     stall.textContent = one.stalled ? "Go on" : "Stall";
@@ -95,6 +121,7 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
   }
 
   world.on("chains", () => { draw(); follow(); });
+  for (const topic of ["bank", "order"]) world.on(topic, follow);
   const followed = new Set();
   const watch = () => {
     for (const phone of store.phones) if (!followed.has(phone)) { followed.add(phone); world.on(`chat:${phone}`, follow); }
@@ -112,7 +139,7 @@ function row(moved, chain, dropped) {
   const state = moved.failed ? "failed" : moved.confirmations === 0 ? "in the pool" : `${moved.confirmations} deep`;
   return el("li", {}, el("label", {}, check,
     el("span", { class: "fact" }, el("b", { text: `${tokens(moved.raw, decimals)} ${moved.token || "?"}` }), el("small", { class: "mono", text: `to ${short(moved.to)}` })),
-    el("span", { class: `state ${moved.confirmations === 0 ? "pending" : "success"}`, text: state })));
+    el("span", { class: `state ${moved.confirmations === 0 ? "pending" : "success"}`, title: moved.confirmations === 0 ? ABOUT.pool : ABOUT.deep, text: state })));
 }
 
 // Buttons of which one is pressed; drawn again only when something changed, so that the keyboard stays where it is.

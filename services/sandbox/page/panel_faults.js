@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { el, fill } from "./dom.js";
 
-// title, what is set, what to see. A chain's fault is for the first chain of the world.
+// title, what is set, what to see; after each group a sentence about it. A chain's fault is for the first chain of the world.
 const PRESETS = [
   ["Bank", [
     ["Payout reply lost", { target: "paystack", operation: "transfer", kind: "lost_reply" }, "The bank pays; its answer never comes."],
@@ -18,30 +18,35 @@ const PRESETS = [
     ["HTML instead of JSON", { target: "paystack", operation: "verify", kind: "html", times: 3 }, "Three look-ups meet a gateway's page."],
     ["Bank is throttling", { target: "paystack", operation: "transfer", kind: "rate_limited", times: 2 }, "Two times 429."],
     ["Account check down", { target: "paystack", operation: "resolve", kind: "http_500" }, "The name of an account cannot be read."],
-  ]],
+  ], "The bot tells the bank to pay, and something happens on the way."],
   ["WhatsApp", [
     ["131056: too many", { target: "meta", operation: "messages", kind: "error:131056" }, "The next message is refused for a while."],
     ["Send reply lost", { target: "meta", operation: "messages", kind: "lost_reply" }, "A message arrives; the bot does not know."],
     ["WhatsApp down", { target: "meta", operation: "messages", kind: "http_500", times: 3 }, "Three messages fail."],
     ["Picture upload fails", { target: "meta", operation: "media", kind: "http_500" }, "The slip has to try again."],
-  ]],
+  ], "What the bot writes to people does not go through."],
   ["Chain", [
     ["RPC errors", { operation: "eth_getLogs", kind: "http_500", times: 5 }, "Five reads of deposits fail."],
     ["RPC throttles", { operation: "*", kind: "rate_limited", times: 5 }, "Five calls are refused."],
     ["Empty answers", { operation: "eth_getLogs", kind: "empty", times: 3 }, "Deposits seem not to exist."],
-  ]],
+  ], "The bot looks for deposits, and the node lets it down."],
 ];
+
+// A fault in the words of the world API, for those who write scripts.
+function technical({ target = "chain", operation, kind, times = 1 }) {
+  return `${target}, ${operation === "*" ? "any call" : operation}: ${kind}, ${times === 1 ? "once" : `${times} times`}`;
+}
 
 /** Draws the faults section. */
 export function drawFaults(content, { world, run, badge }) {
   const live = el("ul", { class: "facts" });
-  const clear = el("button", { type: "button", class: "secondary danger", text: "Clear all faults", on: { click: () => run(() => api.clearFaults(), "The world is whole again.") } });
+  const clear = el("button", { type: "button", class: "secondary danger", text: "Clear all faults", title: "Whatever is set and did not happen yet is forgotten.", on: { click: () => run(() => api.clearFaults(), "The world is whole again.") } });
   const set = (fault, title) => run(() => api.setFault({ ...fault, target: fault.target ?? world.chains[0].name }), `Set: ${title}.`);
   fill(content,
     el("p", { class: "hint", text: "Each fault waits for the next call that it concerns. Then sell something: no sale is paid twice, no deposit is lost." }),
     live, clear,
-    PRESETS.map(([group, presets]) => [el("h3", { text: group }), el("div", { class: "presets" }, presets.map(([title, fault, about]) =>
-      el("button", { type: "button", class: "preset", on: { click: () => set(fault, title) } }, el("b", { text: title }), el("small", { text: about }))))]));
+    PRESETS.map(([group, presets, sentence]) => [el("h3", { text: group }), el("p", { class: "hint", text: sentence }), el("div", { class: "presets" }, presets.map(([title, fault, about]) =>
+      el("button", { type: "button", class: "preset", title: technical(fault), on: { click: () => set(fault, title) } }, el("b", { text: title }), el("small", { text: about }))))]));
 
   world.on("faults", () => {
     badge(world.faults.length === 0 ? "" : `${world.faults.length} set`);

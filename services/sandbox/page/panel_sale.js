@@ -1,22 +1,59 @@
-// The newest sale of the active phone, step by step: read from the chat, the chain and the bank, not from the bot.
+// The newest sale of the active phone: where the bot's own record has it, and what chat, chain and bank show of it.
 
 import { el, fill, icon } from "./dom.js";
-import { chainTitle, clock, fiat, lastSale, masked, tokens } from "./format.js";
+import { chainTitle, clock, fiat, lastSale, masked, payoutOf, tokens } from "./format.js";
+import { createPicture } from "./order_picture.js";
+
+const NONE = "This phone has sold nothing yet. Write hi, sign up, then sell 25 usdt.";
 
 /** Draws the sale section and keeps it up to date. */
 export function drawSale(content, { store, world, badge }) {
-  const empty = el("p", { class: "empty", text: "This phone has sold nothing yet. Write hi, sign up, then sell 25 usdt." });
+  const empty = el("p", { class: "empty", text: NONE });
+  const place = el("div", { class: "order", hidden: true });
+  const now = el("p", { class: "order-now", role: "status" });
+  const trail = el("p", { class: "order-trail" });
+  const path = el("ol", { class: "path", "aria-label": "What the world saw of it" });
+  let picture = null;
+  let shown = "";
+
+  fill(content,
+    el("p", { class: "hint", text: "First the bot's own record: the states of an order, with the way that this phone's newest sale took. Below it, what chain and bank saw." }),
+    place, empty, path);
+
+  function drawPicture(order, reference) {
+    if (world.table === null || world.table.states.length === 0) return;
+    if (picture === null) {
+      picture = createPicture(world.table);
+      fill(place, picture.root, now, trail);
+      place.hidden = false;
+    }
+    const known = order?.asked === reference && order.state !== "" ? order : null;
+    const key = JSON.stringify([reference, known]);
+    if (key === shown) return; // so that the pulse does not start again
+    shown = key;
+    picture.show(known);
+    fill(now, ...words(known, reference));
+    trail.textContent = (known?.history ?? []).map((fact) => fact.event).join(" ▸ ");
+  }
+
+  function words(order, reference) {
+    if (reference === "") return [];
+    if (order === null) return ["The bot's record of this sale cannot be read at the moment."];
+    const meaning = world.table.states.find((state) => state.name === order.state)?.meaning ?? "";
+    return [el("b", { text: order.state }), ` – ${meaning}`];
+  }
 
   function draw() {
     const sale = lastSale(world.chat(store.active));
     badge(sale === null ? "" : sale.reference);
-    if (sale === null) return fill(content, empty);
-    return fill(content, el("ol", { class: "path" }, steps(sale, world).map(([done, title, about, tone = ""]) =>
+    drawPicture(world.orders.get(store.active), sale?.reference ?? "");
+    empty.hidden = sale !== null;
+    fill(path, sale === null ? [] : steps(sale, world).map(([done, title, about, tone = ""]) =>
       el("li", { class: `${done ? "done" : "open"} ${tone}` }, el("span", { class: "path-dot" }, done ? icon(tone === "bad" ? "close" : "check") : null),
-        el("span", { class: "path-text" }, el("b", { text: title }), el("small", { text: about }))))));
+        el("span", { class: "path-text" }, el("b", { text: title }), el("small", { text: about })))));
   }
 
-  for (const topic of ["chains", "bank"]) world.on(topic, draw);
+  for (const topic of ["chains", "bank", "table", "order"]) world.on(topic, draw);
   const watched = new Set();
   const watch = () => {
     for (const phone of store.phones) if (!watched.has(phone)) { watched.add(phone); world.on(`chat:${phone}`, draw); }
@@ -61,9 +98,4 @@ function depositOf(sale, world) {
     }
   }
   return null;
-}
-
-// The bank's newest payout that fits what the chat promised.
-function payoutOf(sale, bank) {
-  return bank.findLast((one) => String(one.amount_minor) === sale.net && one.account_number.endsWith(sale.last4) && one.at >= sale.at) ?? null;
 }

@@ -11,7 +11,6 @@ const WIDTH = 372; // px that a phone needs at least beside another one
 /** Draws tabs and phones for what the store holds. */
 export function createPhones({ store, world, tabs, stage }) {
   const made = new Map();
-  const names = new Map();
   const seen = new Map();
   let recent = []; // phones, the last used first
 
@@ -47,15 +46,19 @@ export function createPhones({ store, world, tabs, stage }) {
 
   function drawTabs() {
     for (const [phone, one] of made) {
-      one.name(names.get(phone) ?? "New phone");
+      one.person(world.person(phone));
       if (one.root.isConnected) seen.set(phone, world.chat(phone).length);
     }
-    const key = JSON.stringify([store.phones, store.active, [...names], store.phones.map(unread)]);
+    const key = JSON.stringify([store.phones, store.active, store.phones.map(nameOf), store.phones.map(unread)]);
     if (tabs.dataset.key === key) return; // whoever stands on a tab with the keyboard keeps it
     tabs.dataset.key = key;
-    fill(tabs, store.phones.map(tab),
-      iconButton("plus", "Add a phone", openNew, "icon-button add-phone"));
+    fill(tabs, store.phones.map(tab), el("button", {
+      type: "button", class: "secondary add-phone", "aria-label": "Add a phone", title: "Adds another person with a phone of their own, beside this one",
+      on: { click: openNew },
+    }, icon("plus"), store.phones.length === 1 ? el("span", { text: "Add a phone" }) : null));
   }
+
+  const nameOf = (phone) => world.person(phone).name;
 
   const unread = (phone) => (phone === store.active ? 0 : world.chat(phone).length - (seen.get(phone) ?? 0));
 
@@ -63,7 +66,7 @@ export function createPhones({ store, world, tabs, stage }) {
     const isActive = phone === store.active;
     return el("span", { class: `tab ${isActive ? "active" : ""}` },
       el("button", { type: "button", class: "tab-open", "aria-pressed": String(isActive), on: { click: () => show(phone) } },
-        icon("world", "icon tab-icon"), el("span", { class: "tab-text" }, el("b", { text: names.get(phone) ?? "New phone" }), el("small", { text: phoneText(phone) })),
+        icon("world", "icon tab-icon"), el("span", { class: "tab-text" }, el("b", { text: nameOf(phone) }), el("small", { text: phoneText(phone) })),
         unread(phone) > 0 ? el("span", { class: "unread", text: String(unread(phone)) }) : null),
       store.phones.length > 1 ? iconButton("close", `Close ${phoneText(phone)}`, () => store.close(phone), "icon-button tab-close") : null);
   }
@@ -103,14 +106,8 @@ export function createPhones({ store, world, tabs, stage }) {
     input.select();
   }
 
-  async function readNames() {
-    for (const chat of await api.chats().catch(() => [])) names.set(chat.phone, chat.name);
-    drawTabs();
-  }
-
   store.onChange(draw);
-  let people = -1;
-  world.on("state", () => { if (world.state.people !== people) { people = world.state.people; readNames(); } });
+  world.on("people", drawTabs);
   new ResizeObserver(place).observe(stage);
   draw();
   return { active: () => made.get(store.active) };

@@ -2,17 +2,17 @@
 
 import { api } from "./api.js";
 import { el, fill, icon, pause } from "./dom.js";
+import { firstName } from "./format.js";
 
 const TAP = 650; // ms between two taps
 const KEY = 45; // ms between two letters
 const PATIENCE = 60_000; // ms for anything to appear
-const NAME = "Ada Obi";
 const PIN = "482913";
 const SELL = "sell 25 usdt";
-const ACCOUNT = "0123456789";
+const ACCOUNT = "0123456789"; // of people whose number is no Nigerian one
 
 /** Wires the tour's button. start plays; the same button stops. */
-export function createTour({ store, phones, showPanel, button, bar }) {
+export function createTour({ store, world, phones, showPanel, button, bar, onStart }) {
   let running = null;
 
   function paint() {
@@ -22,6 +22,7 @@ export function createTour({ store, phones, showPanel, button, bar }) {
   async function start() {
     if (running) return;
     running = new AbortController();
+    onStart();
     paint();
     const hand = createHand(running.signal, (text) => { bar.hidden = false; fill(bar, icon("play"), el("span", { text })); });
     try {
@@ -42,30 +43,33 @@ export function createTour({ store, phones, showPanel, button, bar }) {
   async function play(hand) {
     const chats = await api.chats();
     if (chats.some((chat) => chat.phone === store.active)) store.show(store.freshPhone(chats.map((chat) => chat.phone)));
-    const phone = phones.active().root;
+    const { root: phone, phone: number } = phones.active();
+    await world.readChat(number);
+    const person = world.person(number);
+    const name = firstName(person.name);
     const sheet = (screen) => () => phone.querySelector(`.layer:not(.leaving) [data-screen="${screen}"]`);
     const footer = (screen) => () => sheet(screen)()?.querySelector(".flow-foot .primary");
     const field = (screen, name) => () => sheet(screen)()?.querySelector(`[data-name="${name}"] .field-input`);
 
-    hand.say("1 of 6 · Ada says hi to the bot");
+    hand.say(`1 of 6 · ${name} says hi to the bot`);
     await chat(hand, phone, "hi");
     await hand.tap(last(phone, ".flow-button"));
 
-    hand.say("2 of 6 · She signs up: her name and a PIN");
-    await hand.type(field("PERSONAL_INFO", "full_name"), NAME);
+    hand.say(`2 of 6 · ${name} signs up: name and PIN`);
+    await hand.see(field("PERSONAL_INFO", "full_name")); // filled in with the name that WhatsApp knows
     await hand.tap(footer("PERSONAL_INFO"));
     await hand.type(field("SECURITY_INFO", "pin"), PIN);
     await hand.type(field("SECURITY_INFO", "confirm_pin"), PIN);
     await hand.tap(footer("SECURITY_INFO"));
     await hand.tap(footer("SUCCESSFUL"));
 
-    hand.say("3 of 6 · She sells 25 USDT to her bank account");
+    hand.say(`3 of 6 · ${name} sells 25 USDT for money in the bank`);
     const flows = phone.querySelectorAll(".flow-button").length;
     await chat(hand, phone, SELL);
     await hand.tap(() => (phone.querySelectorAll(".flow-button").length > flows ? last(phone, ".flow-button")() : null));
     await hand.tap(field("OFFRAMP_DETAILS", "bank_code"));
     await hand.tap(() => choiceRow(phone));
-    await hand.type(field("OFFRAMP_DETAILS", "account_number"), ACCOUNT);
+    await hand.type(field("OFFRAMP_DETAILS", "account_number"), person.account || ACCOUNT);
     await hand.tap(footer("OFFRAMP_DETAILS"));
 
     hand.say("4 of 6 · The offer: what arrives, at which rate, on whose account");
@@ -76,9 +80,10 @@ export function createTour({ store, phones, showPanel, button, bar }) {
     await hand.tap(footer("OFFRAMP_CRYPTO_REVIEW"));
     await hand.tap(footer("OFFRAMP_SUCCESS"));
 
-    hand.say("5 of 6 · She sends the coins to her own deposit address");
+    hand.say("5 of 6 · The coins go to the deposit address that the bot gave");
     await hand.see(() => phone.querySelector(".message.theirs .address"));
     await hand.rest(1500);
+    store.show(number); // the panel follows the phone in use
     showPanel(true);
     const send = () => { const node = document.querySelector('[data-act="send"]'); return node && !node.disabled ? node : null; };
     document.querySelector('[data-section="chain"]').open = true;
