@@ -109,8 +109,14 @@ func (b *browser) size(width, height int64) {
 // colours makes the system light or dark.
 func (b *browser) colours(scheme string) {
 	b.t.Helper()
+	b.media("prefers-color-scheme", scheme)
+}
+
+// media sets one feature of the system and forgets the others.
+func (b *browser) media(feature, value string) {
+	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
 	})
 	require.NoError(b.t, err)
 }
@@ -232,7 +238,7 @@ func (b *browser) picture(name, selector string) {
 	require.NoError(b.t, err)
 	var out bytes.Buffer
 	require.NoError(b.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, withPalette(full)))
-	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), out.Bytes(), 0o600))
+	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), out.Bytes(), 0o644)) //nolint:gosec // for everybody to read
 }
 
 // withPalette redraws a picture with its 256 most frequent colours: pages are flat, so nobody sees the difference.

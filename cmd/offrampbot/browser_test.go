@@ -113,6 +113,7 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.until("the deposit address is in the chat", `document.querySelector(".message.theirs .address")`)
 	require.Empty(t, bankList(t, world), "nothing is paid before the deposit")
 
+	b.presentStatePulses("waiting")
 	b.tap(`[data-act="send"]`)
 	b.until("the bot says that it is paid", `[...document.querySelectorAll(".message.theirs")].some((n) => n.innerText.includes("Paid: ₦"))`)
 	b.until("the bank's list on the page shows it as paid", `document.querySelector(".payout .state.success")`)
@@ -123,9 +124,14 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.eval(`document.querySelector('[data-act="send"]').disabled`, &off)
 	require.True(t, off, "a paid sale needs no more coins")
 	b.eval(`(document.querySelector(".panel-body").scrollTop = 0) === 0`, new(bool))
+	b.until("the newest message is in view", `(() => { const n = document.querySelector(".phone.active .thread");
+		return n.scrollHeight - n.scrollTop - n.clientHeight < 8; })()`)
+	b.colours("dark")
+	b.shot("sale-dark")
+	b.colours("light")
 	b.shot("sale")
 	b.picture("phone-sale", "main")
-	b.picture("order-path", ".order")
+	b.picture("order-path", `[data-section="sale"]`)
 
 	paid := bankList(t, world)
 	require.Len(t, paid, 1)
@@ -203,6 +209,20 @@ func (b *browser) wrongPINKeepsTheScreen() {
 	var typed string
 	b.eval(fmt.Sprintf(`document.querySelector(%q).value`, pageInput("OFFRAMP_CRYPTO_REVIEW", "pin")), &typed)
 	require.Empty(b.t, typed, "a wrong PIN does not stay in the field")
+}
+
+// presentStatePulses looks at the picture's mark of where the order is now, also with the system set to little motion.
+func (b *browser) presentStatePulses(state string) {
+	b.t.Helper()
+	b.until("the picture shows the order in "+state, fmt.Sprintf(`document.querySelector('.order-picture .node.now')?.dataset.state === %q`, state))
+	const times = `getComputedStyle(document.querySelector(".order-picture .node.now rect")).animationIterationCount`
+	var count string
+	b.eval(times, &count)
+	require.Equal(b.t, "infinite", count)
+	b.media("prefers-reduced-motion", "reduce")
+	b.eval(times, &count)
+	require.Equal(b.t, "1", count, "nothing moves for people who asked for that")
+	b.colours("light")
 }
 
 // orderPathIsDrawn waits until the picture of the states shows where the bot's own record has the paid sale.

@@ -144,8 +144,11 @@ export function createPhone(phone, world) {
   input.addEventListener("beforeinput", (event) => { if (event.inputType === "insertLineBreak" && input.value === "") event.preventDefault(); });
   const grow = () => { input.rows = Math.min(5, input.value.split("\n").length + Math.floor(input.value.length / 42)); };
   input.addEventListener("input", grow);
+  let before = 0; // scrollTop of the last look
   thread.addEventListener("scroll", () => {
-    atFoot = thread.scrollHeight - thread.scrollTop - thread.clientHeight < NEAR;
+    const isNear = thread.scrollHeight - thread.scrollTop - thread.clientHeight < NEAR;
+    if (isNear || thread.scrollTop < before) atFoot = isNear; // what grows below, like a picture that loads, is not a person who scrolls up
+    before = thread.scrollTop;
     toFoot.classList.toggle("away", !atFoot);
     if (atFoot) toFoot.classList.remove("has-new");
   });

@@ -14,7 +14,7 @@ const HALF = [43, 14]; // of a box
 const SPIKE = { faint: 6, taken: 4 }; // of an arrow, in widths of its line
 const START = 6; // radius of the dot where orders begin
 const BEND = 12; // px by which a way leaves the straight line, so that there and back are two
-const AROUND = 50; // px that a way needs to go around a box of its own column
+const AROUND = 84; // as much as a way needs to get around a box of its own column
 
 /** Draws the table. show(order) highlights its path: {state, history}, or null. */
 export function createPicture(table) {
@@ -62,7 +62,7 @@ function curve(from, to) {
   const [bx, by] = PLACES[to];
   const length = Math.hypot(bx - ax, by - ay);
   const isOver = ax === bx && Object.values(PLACES).some(([x, y]) => x === ax && y > Math.min(ay, by) && y < Math.max(ay, by));
-  const bend = isOver ? 2 * AROUND + length / 6 : BEND;
+  const bend = isOver ? AROUND + (from === "" ? 15 + length / 8 : 0) : BEND; // the dot has no side to begin at
   const control = [(ax + bx) / 2 + (by - ay) / length * bend, (ay + by) / 2 - (bx - ax) / length * bend];
   const half = (name) => (name === "" ? [START, START] : HALF);
   const start = leave([ax, ay], control, half(from), 1);

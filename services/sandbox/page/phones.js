@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { createPhone } from "./chat.js";
 import { el, fill, iconButton, icon } from "./dom.js";
-import { phoneText } from "./format.js";
+import { firstName, phoneText } from "./format.js";
 import { openSheet } from "./sheet.js";
 
 const WIDTH = 372; // px that a phone needs at least beside another one
@@ -56,6 +56,7 @@ export function createPhones({ store, world, tabs, stage }) {
       type: "button", class: "secondary add-phone", "aria-label": "Add a phone", title: "Adds another person with a phone of their own, beside this one",
       on: { click: openNew },
     }, icon("plus"), store.phones.length === 1 ? el("span", { text: "Add a phone" }) : null));
+    tabs.querySelector(".active")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   const nameOf = (phone) => world.person(phone).name;
@@ -66,7 +67,7 @@ export function createPhones({ store, world, tabs, stage }) {
     const isActive = phone === store.active;
     return el("span", { class: `tab ${isActive ? "active" : ""}` },
       el("button", { type: "button", class: "tab-open", "aria-pressed": String(isActive), on: { click: () => show(phone) } },
-        icon("world", "icon tab-icon"), el("span", { class: "tab-text" }, el("b", { text: nameOf(phone) }), el("small", { text: phoneText(phone) })),
+        icon("world", "icon tab-icon"), el("span", { class: "tab-text" }, el("b", {}, firstName(nameOf(phone)), el("span", { class: "tab-rest", text: nameOf(phone).slice(firstName(nameOf(phone)).length) })), el("small", { text: phoneText(phone) })),
         unread(phone) > 0 ? el("span", { class: "unread", text: String(unread(phone)) }) : null),
       store.phones.length > 1 ? iconButton("close", `Close ${phoneText(phone)}`, () => store.close(phone), "icon-button tab-close") : null);
   }
