@@ -58,7 +58,19 @@ func TestPage_leversReachTheWorld(t *testing.T) {
 	b.lever("faults", "Clear all faults")
 	b.until("no fault is left", `document.querySelectorAll('[data-section="faults"] .facts li').length === 0`)
 	s.bankLevers(b)
+	b.everyLeverIsExplained()
 	require.Empty(t, b.console())
+}
+
+// everyLeverIsExplained: whoever points at a lever reads what it does, and each group begins with a plain sentence.
+func (b *browser) everyLeverIsExplained() {
+	b.t.Helper()
+	b.eval(`document.querySelectorAll(".panel details").forEach((n) => { n.open = true; }) === undefined`, new(bool))
+	var silent []string
+	b.eval(`[...document.querySelectorAll(".section-body :is(button, input, select, a)")].filter((n) => n.closest("[title]") === null).map((n) => n.outerHTML.slice(0, 150))`, &silent)
+	require.Empty(b.t, silent)
+	b.eval(`[...document.querySelectorAll(".panel details")].filter((n) => n.querySelector(".section-body > .hint:first-child") === null).map((n) => n.dataset.section)`, &silent)
+	require.Empty(b.t, silent)
 }
 
 // bankLevers settles and reverses a payout by hand.

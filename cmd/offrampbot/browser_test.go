@@ -139,6 +139,7 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.pictureOpensInFull()
 	b.sheetsCloseWithEscape()
 	b.oldBubbleIsRefused()
+	b.savedAccountIsOffered()
 	require.Empty(t, b.console(), "the console is clean")
 }
 
@@ -279,6 +280,25 @@ func (b *browser) oldBubbleIsRefused() {
 	b.shot("flow-expired")
 	b.tap(".flow-end .primary")
 	b.until("the button of the bubble is dead", fmt.Sprintf(`[...document.querySelectorAll(%q)].at(-1).disabled`, pageOffer))
+}
+
+// savedAccountIsOffered opens the form of a second sale: it says that the account of the first one will do.
+func (b *browser) savedAccountIsOffered() {
+	b.t.Helper()
+	before := b.count(pageOffer)
+	b.tap(`.suggestions .chip:first-child`)
+	b.until("the sell Flow is offered again", fmt.Sprintf(`document.querySelectorAll(%q).length > %d`, pageOffer, before))
+	b.tap(pageOffer)
+	b.see(pageInput("OFFRAMP_DETAILS", "beneficiary"))
+	field := func(name, part string) string {
+		return b.text(fmt.Sprintf(`%s [data-name="%s"] %s`, pageScreen("OFFRAMP_DETAILS"), name, part))
+	}
+	require.Equal(b.t, "Receiving account", field("beneficiary", "label"))
+	require.Contains(b.t, field("beneficiary", ".field-input"), "0001")
+	require.Contains(b.t, field("account_number", ".field-help"), "Leave it empty to use the saved account above")
+	b.shot("flow-details-again")
+	b.press(kb.Escape)
+	b.until("the sheet is gone", `document.querySelectorAll(".layer").length === 0`)
 }
 
 // TestPage_playsASaleByItself starts the tour on a narrow phone and lets it go on to the end.

@@ -22,7 +22,7 @@ export function drawInput(type, get, { value, change, offer }) {
   const frame = frameOf({ id, get, input, isBoxed: kind === "passcode" && limit <= BOXES, limit, counted: wanted > 0 && kind !== "passcode" });
   input.value = value ?? "";
   frame.count(input.value);
-  if (offer) frame.root.append(offerButton(offer, input));
+  if (offer && get("required") === true) frame.root.append(offerButton(offer, input));
   input.addEventListener("input", () => {
     frame.count(input.value);
     frame.say("");

@@ -9,6 +9,9 @@ const UNFUNDED = ["", "waiting", "overdue"]; // states of an order that still as
 
 // What each lever does, for whoever points at it.
 const ABOUT = {
+  chain: "The levers below are those of this chain.",
+  to: "The bot gives each person an address of their own on each chain.", amount: "In whole coins, like 25 or 27.5.", token: "Which coin is sent.",
+  drop: "Ticked transfers are gone after a reorganisation.",
   send: "Sends the coins from a wallet that never runs empty. They wait in the pool until a block is mined.",
   mine: "Adds blocks now. A deposit counts for the bot once enough blocks lie on top of it.",
   auto: "Whether blocks come by themselves, as on a real chain, or only by your tap.",
@@ -33,9 +36,9 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
 
   const tabs = el("div", { class: "segments", role: "group", "aria-label": "Chain" });
   const facts = el("p", { class: "hint", "aria-live": "off" });
-  const to = input("To", { class: "mono", placeholder: "0x… the deposit address", spellcheck: "false" });
-  const amount = input("Amount", { inputmode: "decimal", placeholder: "25" });
-  const token = select("Token");
+  const to = input("To", { title: ABOUT.to, class: "mono", placeholder: "0x… the deposit address", spellcheck: "false" });
+  const amount = input("Amount", { title: ABOUT.amount, inputmode: "decimal", placeholder: "25" });
+  const token = select("Token", ABOUT.token);
   const hint = el("p", { class: "hint", data: { about: "ask" } });
   const send = el("button", { type: "submit", class: "primary", title: ABOUT.send, data: { act: "send" } });
   const form = el("form", { class: "lever" }, to.root, el("div", { class: "pair" }, amount.root, token.root), hint, send);
@@ -134,7 +137,7 @@ export function drawChain(content, { store, world, run: runLever, badge }) {
 
 function row(moved, chain, dropped) {
   const decimals = chain.tokens.find((each) => each.symbol === moved.token)?.decimals ?? 0;
-  const check = el("input", { type: "checkbox", checked: dropped.has(moved.tx), "aria-label": `Drop ${short(moved.tx)} in a reorganisation` });
+  const check = el("input", { type: "checkbox", title: ABOUT.drop, checked: dropped.has(moved.tx), "aria-label": `Drop ${short(moved.tx)} in a reorganisation` });
   check.addEventListener("change", () => (check.checked ? dropped.add(moved.tx) : dropped.delete(moved.tx)));
   const state = moved.failed ? "failed" : moved.confirmations === 0 ? "in the pool" : `${moved.confirmations} deep`;
   return el("li", {}, el("label", {}, check,
@@ -147,7 +150,7 @@ function segments(root, names, active, choose) {
   const key = `${names} ${active}`;
   if (root.dataset.key === key) return;
   root.dataset.key = key;
-  fill(root, names.map((each) => el("button", { type: "button", "aria-pressed": String(each === active), text: chainTitle(each), on: { click: () => choose(each) } })));
+  fill(root, names.map((each) => el("button", { type: "button", title: ABOUT.chain, "aria-pressed": String(each === active), text: chainTitle(each), on: { click: () => choose(each) } })));
 }
 
 function options(field, values) {
@@ -164,8 +167,8 @@ function input(label, attributes) {
   return { field, root: el("div", { class: "lever-field" }, el("label", { for: id, text: label }), field) };
 }
 
-function select(label) {
+function select(label, title) {
   const id = freshId("lever");
-  const field = el("select", { id });
+  const field = el("select", { id, title });
   return { field, root: el("div", { class: "lever-field" }, el("label", { for: id, text: label }), field) };
 }

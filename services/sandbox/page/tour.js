@@ -86,12 +86,15 @@ export function createTour({ store, world, phones, showPanel, button, bar, onSta
     store.show(number); // the panel follows the phone in use
     showPanel(true);
     const send = () => { const node = document.querySelector('[data-act="send"]'); return node && !node.disabled ? node : null; };
+    const sale = document.querySelector('[data-section="sale"]');
     document.querySelector('[data-section="chain"]').open = true;
     document.querySelector('[data-section="bank"]').open = true;
     await hand.tap(send);
 
     hand.say("6 of 6 · The chain confirms, the bank pays, the bot says so");
-    await hand.rest(1500);
+    sale.open = true;
+    sale.scrollIntoView({ block: "start", behavior: "smooth" }); // the order's path, as it goes
+    await hand.rest(4000);
     if (!window.matchMedia("(min-width: 900px)").matches) showPanel(false);
     await hand.wait(() => document.querySelector(".payout .state.success")); // on a narrow screen the panel is shut
     await hand.wait(() => [...phone.querySelectorAll(".message.theirs")].find((node) => /paid/i.test(node.textContent)));
