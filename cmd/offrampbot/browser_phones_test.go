@@ -73,6 +73,46 @@ func (p handset) review() {
 	p.b.see(p.footer("OFFRAMP_FIAT_REVIEW"))
 }
 
+// confirms goes from the offer to the deposit address in the chat.
+func (p handset) confirms() {
+	p.b.t.Helper()
+	p.b.tap(p.footer("OFFRAMP_FIAT_REVIEW"))
+	p.b.fill(p.field("OFFRAMP_CRYPTO_REVIEW", "pin"), pagePIN)
+	p.b.tap(p.footer("OFFRAMP_CRYPTO_REVIEW"))
+	p.b.tap(p.footer("OFFRAMP_SUCCESS"))
+	p.hears("deposit address")
+}
+
+// TestPage_showsTheWayOfALostReply breaks the bank's answer to a payout from the panel: the picture goes through unclear, and
+// the bank has paid once.
+func TestPage_showsTheWayOfALostReply(t *testing.T) {
+	t.Parallel()
+	world := startDemo(t)
+	b := newBrowser(t, 1400, 900)
+	b.colours("light")
+	ada := handset{b, "2348030000001"}
+	b.open(world + "/")
+	b.tap("#intro .secondary")
+	ada.signsUp()
+	ada.review()
+	ada.confirms()
+	b.tap(`[data-section="faults"] summary`)
+	b.lever("faults", "Payout reply lost")
+	b.until("the fault is listed", `document.querySelectorAll('[data-section="faults"] .facts li').length === 1`)
+	b.tap(`[data-act="send"]`)
+	b.until("nobody knows whether the bank has paid", `document.querySelector('.order-picture .node.now')?.dataset.state === "unclear"`)
+	b.shot("order-unclear")
+	b.until("the look-up or the bank's word has settled it", `document.querySelector('.order-picture .node.now').dataset.state === "success"`)
+	ada.hears("Paid: ₦")
+	b.until("the picture shows the way round", `document.querySelector('.way.taken[data-way="sending-unclear"]') && document.querySelector('.way.taken[data-way="unclear-success"]')`)
+	paid := bankList(t, world)
+	require.Len(t, paid, 1)
+	require.Equal(t, "success", paid[0].Status)
+	b.eval(`(document.querySelector(".panel-body").scrollTop = 0) === 0`, new(bool))
+	b.picture("order-path", `[data-section="sale"]`)
+	require.Empty(t, b.console())
+}
+
 // TestPage_severalPeopleSideBySide has one person sell while another one is in the middle of typing and a third reads a form.
 func TestPage_severalPeopleSideBySide(t *testing.T) {
 	t.Parallel()
@@ -98,12 +138,7 @@ func TestPage_severalPeopleSideBySide(t *testing.T) {
 	b.fill(ben.in(".composer-text"), "I am still typ")
 	ada.review()
 	b.picture("phone-several", "main")
-	require.Contains(t, b.text(ada.in(pageScreen("OFFRAMP_FIAT_REVIEW"))+" .is-TextSubheading"), "25 USDT")
-	b.tap(ada.footer("OFFRAMP_FIAT_REVIEW"))
-	b.fill(ada.field("OFFRAMP_CRYPTO_REVIEW", "pin"), pagePIN)
-	b.tap(ada.footer("OFFRAMP_CRYPTO_REVIEW"))
-	b.tap(ada.footer("OFFRAMP_SUCCESS"))
-	ada.hears("deposit address")
+	ada.confirms()
 	b.until("the response stands before what it caused", fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%q)];
 		return all.findIndex((n) => n.innerText.includes("Response sent") && n.compareDocumentPosition(all.at(-1)) & 4) >= 0 && all.at(-1).matches(".theirs"); })()`,
 		ada.in(".message")))

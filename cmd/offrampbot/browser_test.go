@@ -131,7 +131,6 @@ func TestPage_aSaleFromTheFirstWordToTheMoney(t *testing.T) {
 	b.colours("light")
 	b.shot("sale")
 	b.picture("phone-sale", "main")
-	b.picture("order-path", `[data-section="sale"]`)
 
 	paid := bankList(t, world)
 	require.Len(t, paid, 1)
