@@ -105,7 +105,7 @@ func newApp(ctx context.Context, cfg *config.Config, t tune) (*app, error) {
 	return a, nil
 }
 
-func now() time.Time { return time.Now().UTC() }
+func now() time.Time { return time.Now().Add(drift()).UTC() }
 
 // openLeaves makes what needs nothing but the configuration.
 func (a *app) openLeaves(context.Context, tune) (err error) {

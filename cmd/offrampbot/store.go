@@ -48,11 +48,11 @@ func openStore(ctx context.Context, cfg *config.Config) (database, error) {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
 		return bolt.Open(bolt.Options{
-			Path: filepath.Join(cfg.Store.DataDir, "offramp.db"), Indexes: indexes(), Now: time.Now, Timeout: cfg.Store.Timeout,
+			Path: filepath.Join(cfg.Store.DataDir, "offramp.db"), Indexes: indexes(), Now: now, Timeout: cfg.Store.Timeout,
 		})
 	}
 	return mongo.Open(ctx, mongo.Options{
-		URI: cfg.Store.MongoURI.Reveal(), Database: cfg.Store.Database, Indexes: indexes(), Timeout: cfg.Store.Timeout, Now: time.Now,
+		URI: cfg.Store.MongoURI.Reveal(), Database: cfg.Store.Database, Indexes: indexes(), Timeout: cfg.Store.Timeout, Now: now,
 	})
 }
 

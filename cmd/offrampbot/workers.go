@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +60,9 @@ func (a *app) openInbox(context.Context) error {
 			delivery.Account: accounts{a},
 			delivery.Payout:  payoutCallbacks{a},
 		},
-	}, inbox.Config{Owner: a.owner, Lease: a.cfg.Times.OutboxLease, StoreTimeout: a.cfg.Store.Timeout})
+	}, inbox.Config{
+		Owner: a.owner, Lease: a.cfg.Times.OutboxLease, StoreTimeout: a.cfg.Store.Timeout, Loop: loop.Config{HoldFunc: a.health.clockIsOff},
+	})
 	return a.add("inbox", w, err)
 }
 
@@ -91,7 +92,7 @@ func (a *app) openOutbox(context.Context) error {
 	for _, lane := range a.lanes() {
 		w, err := outbox.New(outbox.Deps{Engine: a.db, Handler: lane.handler, Parker: lane.parker, Log: a.log, Now: now}, outbox.Config{
 			Kind: lane.kind, Owner: a.owner, Lease: a.cfg.Times.OutboxLease, Ordered: lane.ordered, Concurrency: lane.concurrency,
-			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(),
+			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(), Loop: loop.Config{HoldFunc: a.health.clockIsOff},
 		})
 		if err := a.add("outbox "+string(lane.kind), w, err); err != nil {
 			return err
@@ -138,7 +139,9 @@ func (a *app) openChains(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l, err := loop.OfStep(a.counted("watch", w.Step), nil, now, a.log, loop.Config{Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll})
+		l, err := loop.OfStep(a.counted("watch", w.Step), nil, now, a.log, loop.Config{
+			Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll, HoldFunc: a.health.clockIsOff,
+		})
 		if err := a.add("watch "+chain.ID, l, err); err != nil {
 			return err
 		}
@@ -194,7 +197,11 @@ func (a *app) openSweeps(context.Context) error {
 		{"gauges", a.gauges, nil, 15 * time.Second},
 		{"checkpoint", checkpoint.Step, nil, 5 * time.Minute},
 	} {
-		l, err := loop.OfStep(a.counted(s.name, s.step), s.wake, now, a.log, loop.Config{Name: s.name, Idle: s.idle})
+		cfg := loop.Config{Name: s.name, Idle: s.idle, HoldFunc: a.health.clockIsOff}
+		if s.name == "health" { // it is who looks at the clock
+			cfg.HoldFunc = nil
+		}
+		l, err := loop.OfStep(a.counted(s.name, s.step), s.wake, now, a.log, cfg)
 		if err := a.add(s.name, l, err); err != nil {
 			return err
 		}
@@ -229,86 +236,4 @@ func (a *app) runWorkers(ctx context.Context) error {
 		err = errors.Join(err, w.Release(ctx))
 	}
 	return err
-}
-
-// health knows how the process is.
-type health struct {
-	a  *app
-	mu sync.Mutex
-
-	chains map[string]*deposit.Watcher
-	err    error // why it is not ready
-	lost   bool  // Redis does not answer
-	ending bool  // the process is about to stop
-}
-
-// stop makes the process say that it is not ready: no new connections, please.
-func (h *health) stop() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ending = true
-}
-
-// stopping reports whether stop was called.
-func (h *health) stopping() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.ending
-}
-
-func newHealth(a *app) *health { return &health{a: a, chains: map[string]*deposit.Watcher{}} }
-
-func (h *health) watch(chain string, w *deposit.Watcher) { h.chains[chain] = w }
-
-// stuckAfter is how long a loop may stand still.
-const stuckAfter = 2 * time.Minute
-
-// Live fails when a worker's loop has stopped turning.
-func (h *health) Live() error {
-	for _, w := range h.a.workers {
-		if last := w.loop.LastTurn(); !last.IsZero() && now().Sub(last) > stuckAfter {
-			return fmt.Errorf("worker %s has not turned since %s", w.name, last)
-		}
-	}
-	return nil
-}
-
-// Ready reports what the last check found.
-func (h *health) Ready(context.Context) (degraded bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ending {
-		return h.lost, errors.New("process is stopping")
-	}
-	return h.lost, h.err
-}
-
-// The clock may differ from the store's by so much (DESIGN §13, "Running many").
-const (
-	skewAlert    = 2 * time.Second
-	skewNotReady = 10 * time.Second
-)
-
-// step checks store, clock and Redis.
-func (h *health) step(ctx context.Context) (worked bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, h.a.cfg.Store.Timeout)
-	defer cancel()
-	before := now()
-	stored, err := h.a.db.Now(ctx)
-	skew := stored.Sub(before.Add(now().Sub(before) / 2)).Abs()
-	if err == nil {
-		h.a.metrics.ClockSkew(skew)
-		if skew > skewAlert {
-			h.a.log.ErrorContext(ctx, "clock differs from the store's", "skew_ms", skew.Milliseconds())
-			h.a.metrics.Alert("clock_skew")
-		}
-		if skew > skewNotReady {
-			err = fmt.Errorf("clock differs from the store's by %s", skew)
-		}
-	}
-	lost := h.a.redis.Ping(ctx).Err() != nil
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.err, h.lost = err, lost
-	return false, nil
 }

@@ -41,6 +41,8 @@ type Config struct {
 	// LeftFunc says whether the last look left something out because of work in hand: only then the end of that work is
 	// a reason to look again. Nil: it always is.
 	LeftFunc func() bool
+	// HoldFunc says whether nothing may be taken now; it is asked again after Idle. Nil: never.
+	HoldFunc func() bool
 	// JitterFunc returns a random number in [0, n). Nil: the system's.
 	JitterFunc func(n int64) int64
 }
@@ -135,6 +137,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for l.acquire(ctx, slots) {
 		l.turn.Store(l.now().UnixMilli())
+		if l.cfg.HoldFunc != nil && l.cfg.HoldFunc() {
+			<-slots
+			l.pause(ctx, time.Time{}, true)
+			continue
+		}
 		work, next, err := l.guarded(hard)
 		if work == nil {
 			<-slots

@@ -136,6 +136,29 @@ func TestRun_aFreedSlotMakesItLookAgainWhenSomethingWasLeft(t *testing.T) {
 	}
 }
 
+func TestRun_takesNothingWhileItIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var held atomic.Bool
+		held.Store(true)
+		looks := make(chan time.Time, 100)
+		wake := make(chan struct{}, 1)
+		wake <- struct{}{}
+		l := newLoop(t, func(context.Context) (func(context.Context), time.Time, error) {
+			looks <- time.Now() //nolint:forbidigo // synctest's clock
+			return nil, time.Time{}, nil
+		}, wake, loop.Config{HoldFunc: held.Load})
+		stop := start(t, l)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // synctest's clock
+		require.Empty(t, looks, "neither a wake-up nor time makes it look")
+		turn := l.LastTurn()
+		require.WithinDuration(t, time.Now(), turn, time.Second+time.Millisecond, "it is alive all the same") //nolint:forbidigo // synctest's clock
+		held.Store(false)
+		require.LessOrEqual(t, (<-looks).Sub(turn), time.Second+time.Millisecond)
+		require.NoError(t, stop())
+	})
+}
+
 func TestRun_survivesErrorsAndPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
