@@ -99,10 +99,12 @@ func TestPage_showsTheWayOfALostReply(t *testing.T) {
 	b.tap(`[data-section="faults"] summary`)
 	b.lever("faults", "Payout reply lost")
 	b.until("the fault is listed", `document.querySelectorAll('[data-section="faults"] .facts li').length === 1`)
+	b.lever("bank", "by hand") // nothing settles it before it was seen
 	b.tap(`[data-act="send"]`)
 	b.until("nobody knows whether the bank has paid", `document.querySelector('.order-picture .node.now')?.dataset.state === "unclear"`)
 	b.shot("order-unclear")
-	b.until("the look-up or the bank's word has settled it", `document.querySelector('.order-picture .node.now').dataset.state === "success"`)
+	b.lever("bank", "Settle")
+	b.until("the bank's word has settled it", `document.querySelector('.order-picture .node.now').dataset.state === "success"`)
 	ada.hears("Paid: ₦")
 	b.until("the picture shows the way round", `document.querySelector('.way.taken[data-way="sending-unclear"]') && document.querySelector('.way.taken[data-way="unclear-success"]')`)
 	paid := bankList(t, world)
