@@ -182,6 +182,10 @@ func (a *app) openSweeps(context.Context) error {
 	if err != nil {
 		return err
 	}
+	watchman, statements, err := a.openWatchman()
+	if err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		name string
 		step loop.Step
@@ -196,6 +200,8 @@ func (a *app) openSweeps(context.Context) error {
 		{"abandoned transactions", a.endAbandoned, nil, 2 * time.Second},
 		{"gauges", a.gauges, nil, 15 * time.Second},
 		{"checkpoint", checkpoint.Step, nil, 5 * time.Minute},
+		{"watchman", watchman, nil, 15 * time.Second},
+		{"statements", statements, nil, time.Minute},
 	} {
 		cfg := loop.Config{Name: s.name, Idle: s.idle, HoldFunc: a.health.clockIsOff}
 		if s.name == "health" { // it is who looks at the clock

@@ -52,7 +52,8 @@ func TestMetrics_ofASale(t *testing.T) {
 		`offramp_store_seconds_count{operation="update",outcome="ok"} [1-9]`, `offramp_redis_seconds_count{operation="set",outcome="ok"} [1-9]`,
 		`offramp_provider_seconds_count{operation="payout",outcome="[a-z_]+",provider="paystack"} 1`,
 		`offramp_provider_seconds_sum{operation="payout",outcome="[a-z_]+",provider="paystack"} [0-9.e-]*[1-9]`,
-		`offramp_worker_steps_total{result="idle",worker="watch"} [1-9]`, `offramp_chain_height{chain="base"} [1-9]`,
+		`offramp_worker_steps_total{result="idle",worker="watch"} [1-9]`,
+		`offramp_worker_steps_total{result="idle",worker="watchman"} [1-9]`, `offramp_worker_steps_total{result="idle",worker="statements"} [1-9]`, `offramp_chain_height{chain="base"} [1-9]`,
 		`offramp_orders{state="success"} 1`, `offramp_inbox_receipts{state="received"} 0`,
 		`offramp_outbox_operations{kind="payout",state="pending"} 0`,
 	} {

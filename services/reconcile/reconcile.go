@@ -110,6 +110,17 @@ func (r *Reconciler) Reconcile(ctx context.Context) (Report, error) {
 	return out, nil
 }
 
+// Statements compares the paid orders of the window with the providers' statements and nothing else: it asks each provider
+// once, so it may be done every few minutes.
+func (r *Reconciler) Statements(ctx context.Context) (Report, error) {
+	out := Report{Checked: map[string]int{}, Differences: []Difference{}, Explained: []Difference{}}
+	if err := r.payouts(ctx, &out); err != nil {
+		return out, fmt.Errorf("reconcile payouts: %w", err)
+	}
+	out.OK = len(out.Differences) == 0
+	return out, nil
+}
+
 func (r *Reconciler) view(ctx context.Context, fn func(rd store.Reader) error) error {
 	return r.d.Engine.View(ctx, func(_ context.Context, rd store.Reader) error { return fn(rd) })
 }
