@@ -9,7 +9,7 @@ export TAGS
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test check lint generate verify-generated verify-fmt verify-tidy verify-imports \
-	verify-fuzz verify-vulnerabilities verify-secrets sbom bench services services-stop image clean
+	verify-fuzz verify-vulnerabilities verify-secrets sbom bench torture services services-stop image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ sbom: ## Write the bill of materials of the binary to bin/sbom.cdx.json
 bench: ## Measure the rows of DESIGN §17 beside their baselines; BENCH_ORDERS: how many orders the large store has
 	@scripts/services start >/dev/null && eval "$$(scripts/services env)" && \
 		$(GO) test -tags '$(TAGS),bench' -v -count=1 -timeout 60m -run '^TestBench_table$$' ./cmd/offrampbot
+
+torture: ## Sell for minutes while processes are killed, servers stop and providers lie; prints kills and violations
+	@eval "$$(scripts/services binaries)" && \
+		$(GO) test -tags '$(TAGS),torture' -v -count=1 -timeout 40m -run '^TestTorture_' ./cmd/offrampbot
 
 services: ## Start MongoDB, Redis and anvil for tests by hand; then `eval "$(scripts/services env)"`
 	@scripts/services start
