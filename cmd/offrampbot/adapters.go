@@ -18,7 +18,6 @@ import (
 	"offrampbot/services/operation"
 	"offrampbot/services/ratelimit"
 	"offrampbot/services/store"
-	"offrampbot/services/user"
 	"offrampbot/services/whatsapp"
 )
 
@@ -142,6 +141,9 @@ func (flowFallback) FlowRefused(tx store.Tx, op *operation.Operation, code int) 
 	if _, err := operation.Record(tx, m); err != nil {
 		return err
 	}
+	if code == 0 {
+		return nil // the form is switched off, and the alert came with the switch
+	}
 	return raiseAlert(tx, "whatsapp_flow", op.Message.Flow.Name, fmt.Sprintf("WhatsApp refuses the form, error %d", code), nil)
 }
 
@@ -196,60 +198,6 @@ func (h statuses) Handle(ctx context.Context, r *delivery.Receipt, body []byte) 
 		return h.a.finish(ctx, r, "not_ours")
 	}
 	return err
-}
-
-// accounts handles events of the WhatsApp account: violations, blocked flows, opt-outs.
-type accounts struct{ a *app }
-
-func (h accounts) Handle(ctx context.Context, r *delivery.Receipt, body []byte) error {
-	item, err := whatsapp.DecodeBody(body, h.a.cfg.WhatsApp.PhoneNumberID)
-	if err != nil {
-		return fmt.Errorf("read account event: %w", err)
-	}
-	if item.Event == nil {
-		return delivery.ErrUnhandled
-	}
-	for _, e := range item.Event.Errors {
-		h.a.sender.ApplyNumberError(e, nowMillis())
-	}
-	return h.a.db.Update(ctx, func(_ context.Context, tx store.Tx) error {
-		outcome, err := accountEvent(tx, *item.Event)
-		if err != nil {
-			return err
-		}
-		return delivery.Finish(tx, r, outcome, nowMillis())
-	})
-}
-
-// accountEvent applies one event of the account.
-func accountEvent(tx store.Tx, e whatsapp.Event) (outcome string, err error) {
-	switch {
-	case e.Preference != nil:
-		u, err := user.ByWhatsApp(tx, e.Preference.From)
-		if e.Preference.From == "" {
-			u, err = user.ByScopedID(tx, e.Preference.ScopedID)
-		}
-		if errors.Is(err, store.ErrNotFound) {
-			return "nobody of ours", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		at := nowMillis()
-		u.StoppedAt = nil
-		if e.Preference.Value == "stop" {
-			u.StoppedAt = &at
-		}
-		return "preference", tx.Replace(store.Users, u)
-	case e.Account != nil, e.Flow != nil, len(e.Errors) > 0:
-		kind := "whatsapp_account"
-		if e.Flow != nil {
-			kind = "whatsapp_flow"
-		}
-		return "alert", raiseAlert(tx, kind, e.Field, e.Field+": "+e.Name, nil)
-	default:
-		return "noted", nil
-	}
 }
 
 // finish marks a receipt done without any effect.

@@ -127,7 +127,7 @@ func (a *app) openLeaves(context.Context, tune) (err error) {
 	if a.book, err = evm.NewAddressBook(a.cfg.Keys.WalletXPUB.Reveal()); err != nil {
 		return err
 	}
-	a.settings, err = setting.NewCatalogue(a.registry, []string{"paystack"}, []string{exchange.DeskName})
+	a.settings, err = setting.NewCatalogue(a.registry, []string{"paystack"}, []string{exchange.DeskName}, formNames()...)
 	return err
 }
 

@@ -33,8 +33,12 @@ type stamp struct {
 	by string
 }
 
-// NewCatalogue builds the catalogue for what the registry knows and for the payout providers and venues that are wired.
-func NewCatalogue(registry *assets.Registry, providers, venues []string) (*Catalogue, error) {
+// maxReason bounds the reason of a switch, in bytes.
+const maxReason = 200
+
+// NewCatalogue builds the catalogue for what the registry knows and for the payout providers, venues and forms that are
+// wired.
+func NewCatalogue(registry *assets.Registry, providers, venues []string, forms ...string) (*Catalogue, error) {
 	if registry == nil {
 		return nil, errors.New("make settings catalogue: registry is missing")
 	}
@@ -63,6 +67,10 @@ func NewCatalogue(registry *assets.Registry, providers, venues []string) (*Catal
 	for _, name := range venues {
 		c.toggle(Venue(name))
 	}
+	for _, name := range forms {
+		c.toggle(Flow(name))
+	}
+	c.toggle(Messages)
 	c.toggle(Placing)
 	c.toggle(Payouts)
 	c.names = slices.Sorted(maps.Keys(c.fields))
@@ -109,7 +117,7 @@ func (c *Catalogue) general() {
 
 // toggle adds an off-switch: the setting "switch.chain.base" is the key "chain:base".
 func (c *Catalogue) toggle(key string) {
-	c.fields["switch."+strings.Replace(key, ":", ".", 1)] = field{
+	c.fields[switchName(key)] = field{
 		help: "on, or off:<reason>",
 		get: func(s *Settings) string {
 			if reason, off := s.Switches[key]; off {
@@ -117,17 +125,18 @@ func (c *Catalogue) toggle(key string) {
 			}
 			return "on"
 		},
-		set: func(s *Settings, value string, _ stamp) error {
+		set: func(s *Settings, value string, at stamp) error {
 			reason, isOff := strings.CutPrefix(value, "off:")
 			reason = strings.TrimSpace(reason)
 			switch {
 			case value == "on":
 				delete(s.Switches, key)
-			case isOff && reason != "" && len(reason) <= 200:
+			case isOff && reason != "" && len(reason) <= maxReason:
 				s.Switches[key] = reason
 			default:
 				return errors.New("must be on, or off: and a reason of at most 200 characters")
 			}
+			s.toggled(key, at)
 			return nil
 		},
 	}

@@ -65,8 +65,10 @@ type Settings struct {
 	Fees   map[string]Fee   `bson:"fees" json:"fees"`
 	Limits map[string]Limit `bson:"limits" json:"limits"`
 	// Switches are the parts that are off: "chain:base", "asset:USDT", "provider:paystack", "venue:desk", "country:NG",
-	// "placing", "payouts" → the operator's reason. An absent key is on.
-	Switches  map[string]string `bson:"switches" json:"switches"`
+	// "placing", "payouts", "messages", "flow:offramp_flow" → the operator's reason. An absent key is on.
+	Switches map[string]string `bson:"switches" json:"switches"`
+	// Toggled is the last turn of each switch that was ever turned.
+	Toggled   map[string]Toggle `bson:"toggled,omitempty" json:"toggled,omitempty"`
 	Drain     bool              `bson:"drain" json:"drain"` // no new orders; those placed are finished
 	ChangedAt time.Time         `bson:"changed_at" json:"changed_at"`
 }
@@ -118,6 +120,9 @@ func (s *Settings) fill() {
 	if s.Switches == nil {
 		s.Switches = map[string]string{}
 	}
+	if s.Toggled == nil {
+		s.Toggled = map[string]Toggle{}
+	}
 }
 
 // clone is a copy whose maps are its own, so that a change can be refused half-way without a trace.
@@ -125,6 +130,7 @@ func (s *Settings) clone() *Settings {
 	c := *s
 	c.Rates, c.Bands, c.Fees = maps.Clone(s.Rates), maps.Clone(s.Bands), maps.Clone(s.Fees)
 	c.Limits, c.Switches = maps.Clone(s.Limits), maps.Clone(s.Switches)
+	c.Toggled = cloneToggles(s.Toggled)
 	return &c
 }
 

@@ -6,10 +6,12 @@ import (
 	"offrampbot/services/fault"
 )
 
-// The two switches without a subject.
+// The switches without a subject.
 const (
 	Placing = "placing" // no new orders
 	Payouts = "payouts" // no payout is sent, orders wait
+	// Messages off: nothing is sent over WhatsApp, messages wait; sales and payouts go on.
+	Messages = "messages"
 )
 
 // Chain is the switch of a chain.
@@ -26,6 +28,9 @@ func Venue(name string) string { return "venue:" + name }
 
 // Country is the switch of a country, by its two letters.
 func Country(code string) string { return "country:" + code }
+
+// Flow is the switch of a form, by the name of its document.
+func Flow(name string) string { return "flow:" + name }
 
 // Off reports the first of these switches that is off and the operator's reason.
 func (s *Settings) Off(switches ...string) (reason string, off bool) {

@@ -23,7 +23,8 @@ type Event struct {
 	Errors     []APIError  `json:"errors,omitempty"` // errors of the number, not of a message
 }
 
-// Account is a change of the business account; a violation or a ban pages an operator and stops the sender.
+// Account is a change of the business account; a violation pages an operator, a ban or a restriction stops the sender too
+// (Event.Effect).
 type Account struct {
 	Violation string `json:"violation,omitempty"`
 	BanState  string `json:"ban_state,omitempty"` // SCHEDULE_FOR_DISABLE, DISABLE, REINSTATE
@@ -31,7 +32,8 @@ type Account struct {
 	Decision  string `json:"decision,omitempty"`
 }
 
-// FlowEvent is a change or an alert of one Flow. Blocked or throttled: fall back to chat steps.
+// FlowEvent is a change or an alert of one Flow. Blocked or throttled: it is not sent, the person is told so in
+// the chat.
 type FlowEvent struct {
 	ID         string `json:"id,omitempty"`
 	OldStatus  string `json:"old_status,omitempty"`

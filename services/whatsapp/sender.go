@@ -9,7 +9,6 @@ import (
 
 	"offrampbot/services/operation"
 	"offrampbot/services/store"
-	"offrampbot/services/user"
 )
 
 // Deps are what a Sender needs; all are required.
@@ -143,17 +142,21 @@ func (s *Sender) Handle(ctx context.Context, op *operation.Operation, lease oper
 	if wait := s.gate.wait(op.User, s.Now()); wait > 0 {
 		return h.postpone(ctx, spread(wait, op.ID), "waits for WhatsApp")
 	}
-	if s.Now().Sub(op.CreatedAt) > s.cfg.GiveUp {
-		return h.park(ctx, "too old to be sent", nil)
-	}
-	person, err := h.person(ctx)
-	if errors.Is(err, store.ErrNotFound) {
-		return h.park(ctx, "user is not known", nil)
-	}
+	found, err := h.stand(ctx)
 	if err != nil {
 		return err
 	}
-	message, err := h.compose(person)
+	switch {
+	case found.stopped():
+		return h.postpone(ctx, spread(stoppedPoll, op.ID), "sending is switched off")
+	case found.age(op.CreatedAt, s.Now()) > s.cfg.GiveUp:
+		return h.park(ctx, "too old to be sent", nil)
+	case found.person == nil:
+		return h.park(ctx, "user is not known", nil)
+	case found.formOff(op.Message):
+		return h.withoutForm(ctx)
+	}
+	message, err := h.compose(found.person)
 	switch {
 	case errors.Is(err, errWindowClosed):
 		return h.waitForWindow(ctx)
@@ -168,16 +171,6 @@ type handling struct {
 	*Sender
 	op    *operation.Operation
 	lease operation.Lease
-}
-
-// person loads whom the message is for: WhatsApp ids, language, and when the person last wrote.
-func (h *handling) person(ctx context.Context) (*user.User, error) {
-	var u user.User
-	err := h.view(ctx, func(r store.Reader) error { return r.Get(store.Users, h.op.User, &u) })
-	if err != nil {
-		return nil, fmt.Errorf("load user of %s: %w", h.op.ID, err)
-	}
-	return &u, nil
 }
 
 // resume decides about an operation whose call was started and never answered. moved means that it is dealt with; else
