@@ -9,10 +9,11 @@ import (
 
 	"offrampbot/services/audit"
 	"offrampbot/services/fault"
+	"offrampbot/services/setting"
 	"offrampbot/services/store"
 )
 
-// Action is what two people may do to an order in review (DESIGN §7, rule 3).
+// Action is what two people may do to an order in review (DESIGN §7, rule 3), or to settings.
 type Action string
 
 // The actions.
@@ -20,9 +21,11 @@ const (
 	Settle  Action = "settle"  // the payout is proven paid: success
 	Release Action = "release" // it is proven not paid: failed, the hold is voided
 	Resume  Action = "resume"  // go on with the exchange or payout
+	// SetSettings changes settings; it concerns no order.
+	SetSettings Action = "settings"
 )
 
-// Actions lists the actions.
+// Actions lists what may be asked for an order.
 func Actions() []Action { return []Action{Settle, Release, Resume} }
 
 // ApprovalState is where an approval stands.
@@ -42,7 +45,7 @@ const (
 type Approval struct {
 	store.Meta    `bson:",inline"`
 	Action        Action        `bson:"action" json:"action"`
-	Order         string        `bson:"order" json:"order"`
+	Order         string        `bson:"order" json:"order"` // empty: it concerns settings
 	OrderRevision int64         `bson:"order_revision" json:"order_revision"`
 	Reason        string        `bson:"reason" json:"reason"`
 	AskedBy       string        `bson:"asked_by" json:"asked_by"`
@@ -51,6 +54,8 @@ type Approval struct {
 	DecidedBy     string        `bson:"decided_by,omitempty" json:"decided_by,omitempty"`
 	DecidedAt     *time.Time    `bson:"decided_at,omitempty" json:"decided_at,omitempty"`
 	DecidedWhy    string        `bson:"decided_why,omitempty" json:"decided_why,omitempty"`
+	// Settings are what is to be changed, for SetSettings.
+	Settings []setting.Wanted `bson:"settings,omitempty" json:"settings,omitempty"`
 	// Open is the order's id while the approval is open, so that one unique index allows one open approval per order.
 	Open *string `bson:"open,omitempty" json:"-"`
 }
@@ -96,6 +101,8 @@ func (a Ask) check() error {
 	invalid := func(what string) error { return fault.New("approval_invalid", nil).With("what", what) }
 	switch a.Action {
 	case Settle, Release, Resume:
+	case SetSettings:
+		return invalid("the action: settings are changed by PUT settings")
 	default:
 		return invalid("the action (settle, release or resume)")
 	}
@@ -227,8 +234,12 @@ func (a *Approval) close(tx store.Tx, state ApprovalState, by, actor, why string
 }
 
 func (a *Approval) trail(tx store.Tx, actor, action, why string, at time.Time) error {
+	stream := "order:" + a.Order
+	if a.Order == "" {
+		stream = setting.Stream
+	}
 	return audit.Append(tx, audit.Entry{
-		Stream: "order:" + a.Order, At: at, Actor: actor, Action: action, Why: why,
+		Stream: stream, At: at, Actor: actor, Action: action, Why: why,
 		Data: map[string]string{"approval": a.ID, "action": string(a.Action)},
 	})
 }

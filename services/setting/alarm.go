@@ -17,6 +17,8 @@ type Toggle struct {
 	By string    `bson:"by" json:"by"` // actor: staff:<id>, system:<process>
 	// Seen is the time of the event that turned it; zero when a person did.
 	Seen time.Time `bson:"seen,omitempty" json:"seen,omitzero"`
+	// Alert marks a switch that is off because an alert turned it off: to turn it on again takes a second person.
+	Alert bool `bson:"alert,omitempty" json:"alert,omitempty"`
 }
 
 // Alarm is a switch that an event from outside turns, without a person.
@@ -94,7 +96,11 @@ func (a Alarm) note(tx store.Tx, s *Settings, now time.Time) error {
 
 func (a Alarm) save(tx store.Tx, s *Settings, before, after string, now time.Time) error {
 	now = now.UTC().Truncate(time.Millisecond)
-	s.Toggled[a.Switch] = Toggle{At: now, By: a.Actor, Seen: a.Seen.UTC().Truncate(time.Millisecond)}
+	turned := Toggle{At: now, By: a.Actor, Seen: a.Seen.UTC().Truncate(time.Millisecond)}
+	if _, off := s.Switches[a.Switch]; off {
+		turned.Alert = true
+	}
+	s.Toggled[a.Switch] = turned
 	s.ChangedAt = now
 	if err := save(tx, s); err != nil {
 		return err
@@ -110,9 +116,11 @@ func (a Alarm) save(tx store.Tx, s *Settings, before, after string, now time.Tim
 	return nil
 }
 
-// toggled notes a person's turn of a switch. To turn off what is off makes it the person's own.
+// toggled notes a person's turn of a switch. To turn off what is off makes it the
+// person's own; that an alert turned it off first is kept.
 func (s *Settings) toggled(key string, at stamp) {
-	s.Toggled[key] = Toggle{At: at.at, By: at.by}
+	_, off := s.Switches[key]
+	s.Toggled[key] = Toggle{At: at.at, By: at.by, Alert: off && s.Toggled[key].Alert}
 }
 
 // switchName is the setting of a switch: "switch.chain.base" of "chain:base".

@@ -33,6 +33,9 @@ func (s *Story) once(
 			return 0, nil, err
 		}
 		body, err := json.Marshal(answer)
+		if _, waits := answer.(accepted); waits {
+			return statusAccepted, body, err
+		}
 		return status, body, err
 	})
 	if err != nil {
@@ -41,13 +44,27 @@ func (s *Story) once(
 	return admin.Changed{Status: stored.Status, Body: stored.Body, Repeated: repeated}, nil
 }
 
-// PutSettings changes settings, all or none. Fault codes: forbidden, setting_invalid, idempotency_conflict.
+// PutSettings changes settings, all or none. Where one of them needs a second person (setting.Second) nothing is changed:
+// all wait, and the answer is 202 with the {id} of the approval. Fault codes: forbidden, setting_invalid,
+// approval_invalid (the reason), approval_refused (another change waits), idempotency_conflict.
 func (s *Story) PutSettings(ctx context.Context, c admin.Change, settings map[string]string) (admin.Changed, error) {
 	if !admin.Can(c.Who.Role, admin.ChangeSetting) {
 		return admin.Changed{}, fault.New("forbidden", nil)
 	}
 	at := s.now()
 	return s.once(ctx, c, statusOK, func(tx store.Tx) (any, error) {
+		wanted, needed, err := s.settings.Second(tx, settings)
+		if err != nil {
+			return nil, err
+		}
+		if needed {
+			ask := admin.Ask{ID: c.Request.Scope.ApprovalID(), Reason: c.Reason, By: c.Who, At: at}
+			a, err := admin.OpenSettings(tx, ask, wanted)
+			if err != nil {
+				return nil, err
+			}
+			return accepted{ID: a.ID}, nil
+		}
 		return s.settings.Change(tx, c.Who.Actor(), strings.TrimSpace(c.Reason), settings, at)
 	})
 }

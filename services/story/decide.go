@@ -24,6 +24,7 @@ type Verdict struct {
 // events maps what two people decide to the order's event.
 var events = map[admin.Action]offramp.Event{
 	admin.Settle: offramp.AdminSettled, admin.Release: offramp.AdminReleased, admin.Resume: offramp.AdminResumed,
+	admin.SetSettings: "", // concerns no order
 }
 
 // goal is the state that an action is asked for. Where the fresh look-up alone brings the order there, the outside world
@@ -46,6 +47,7 @@ var lacking = map[admin.Action]string{
 		"still be in flight or not yet visible at the provider",
 	admin.Resume: "The user owes something, an older attempt is known paid, or a call may still be in flight or not yet " +
 		"visible at the venue",
+	admin.SetSettings: "", // asks nobody outside
 }
 
 // decideTime bounds one decision; it is less than the HTTP server's write time-out.
@@ -65,6 +67,12 @@ var errRepeated = errors.New("request was answered before")
 func (s *Story) Decide(ctx context.Context, c admin.Change, approval string, approve bool) (admin.Changed, error) {
 	if !admin.Can(c.Who.Role, admin.Decide) {
 		return admin.Changed{}, fault.New("forbidden", nil)
+	}
+	if a, err := s.approvalOf(ctx, approval); err != nil || a.Action == admin.SetSettings {
+		if err != nil {
+			return admin.Changed{}, err
+		}
+		return s.decideSettings(ctx, c, approval, approve)
 	}
 	if !approve {
 		return s.reject(ctx, c, approval)

@@ -137,15 +137,20 @@ func (p *Pages) decide(approve bool) func(http.ResponseWriter, *http.Request, ad
 			_, err = p.deps.Changes.Decide(r.Context(), c, r.PathValue("id"), approve)
 		}
 		order := r.PostFormValue("order")
+		next := "/admin/orders/" + url.PathEscape(order)
+		rejected := "rejected"
+		if order == "" { // a change of settings
+			next, rejected = "/admin/review", "declined"
+		}
 		switch {
 		case err != nil && order != "":
 			p.showOrder(w, r, who, order, err)
 		case err != nil:
 			p.fail(w, r, who, err)
 		case approve:
-			back(w, r, "/admin/orders/"+url.PathEscape(order), "approved")
+			back(w, r, next, "approved")
 		default:
-			back(w, r, "/admin/orders/"+url.PathEscape(order), "rejected")
+			back(w, r, next, rejected)
 		}
 	}
 }

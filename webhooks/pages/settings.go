@@ -88,11 +88,16 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, who admin.Ide
 	if value == "off" && strings.HasPrefix(name, "switch.") {
 		value = "off:" + strings.TrimSpace(c.Reason)
 	}
+	var changed admin.Changed
 	if err == nil {
-		_, err = p.deps.Changes.PutSettings(r.Context(), c, map[string]string{name: value})
+		changed, err = p.deps.Changes.PutSettings(r.Context(), c, map[string]string{name: value})
 	}
 	if err != nil {
 		p.showSettings(w, r, who, err)
+		return
+	}
+	if changed.Status == http.StatusAccepted {
+		back(w, r, "/admin/settings", "waits")
 		return
 	}
 	back(w, r, "/admin/settings", "set")
