@@ -24,7 +24,10 @@ type transfer struct {
 }
 
 func newTransfer(w *walk, n int) *transfer {
-	usdt := []int64{10, 25, 30}[w.r.IntN(3)]
+	return transferOf(w, n, []int64{10, 25, 30}[w.r.IntN(3)])
+}
+
+func transferOf(w *walk, n int, usdt int64) *transfer {
 	d := deposit.Deposit{
 		Chain: "base", Tx: fmt.Sprintf("0x%d", n), Asset: "USDT", Contract: "0xusdt", From: "0xsender", To: "0xada", User: "ada",
 		Raw: fmt.Sprint(usdt * int64(oneUSDT)), Micro: money.Micro(usdt) * oneUSDT, Depth: 2, Fingerprint: fmt.Sprintf("f%d", n),

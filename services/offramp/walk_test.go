@@ -99,8 +99,9 @@ type walk struct {
 		orders map[string]*offramp.Order
 	}
 
-	contradicts bool // the banks may pay what they said had failed
-	calm        bool // the walk is over: everybody tells the truth and nobody dies
+	script      func(d *deed) (lost bool) // what a call does and whether its reply is lost; nil: anything
+	contradicts bool                      // the banks may pay what they said had failed
+	calm        bool                      // the walk is over: everybody tells the truth and nobody dies
 	trace       []string
 	events      map[offramp.Event]int
 }
@@ -109,12 +110,24 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	t.Helper()
 	engine, err := bolt.Open(bolt.Options{Indexes: indexes(), Now: testkit.Noon().Now})
 	require.NoError(t, err)
-	w := &walk{
-		t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 42)), engine: engine, clock: testkit.Noon(),
-		events: map[offramp.Event]int{},
-		close:  func() { require.NoError(t, engine.Close(t.Context())) },
-	}
+	w := newWalkOn(t, engine, seed)
+	w.close = func() { require.NoError(t, engine.Close(t.Context())) }
 	w.contradicts = seed%3 == 0
+	for n := range 3 {
+		w.deposits = append(w.deposits, newTransfer(w, n))
+	}
+	if seed%3 > 0 { // the balance covers a sale from the beginning
+		w.must(w.svc.ApplyDeposit(t.Context(), w.deposits[0].fact(deposit.FactConfirmed)))
+	}
+	return w
+}
+
+// newWalkOn is the world of a walk on an engine, before anything has happened in it.
+func newWalkOn(t *testing.T, engine store.Engine, seed uint64) *walk {
+	t.Helper()
+	w := &walk{
+		t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 42)), engine: engine, clock: testkit.Noon(), events: map[offramp.Event]int{},
+	}
 	w.market = &market{w: w, did: map[string]*deed{}}
 	for _, name := range []string{"bank", "other"} {
 		w.banks = append(w.banks, &bank{w: w, name: name, did: map[string]*deed{}})
@@ -134,13 +147,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		u.ID, u.Version = "ada", 1
 		return tx.Insert(store.Users, u)
 	}))
-	for n := range 3 {
-		w.deposits = append(w.deposits, newTransfer(w, n))
-	}
 	w.hands = []*laborer{{w: w, name: "worker A"}, {w: w, name: "worker B"}}
-	if seed%3 > 0 { // the balance covers a sale from the beginning
-		w.must(w.svc.ApplyDeposit(t.Context(), w.deposits[0].fact(deposit.FactConfirmed)))
-	}
 	return w
 }
 

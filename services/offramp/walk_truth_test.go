@@ -67,7 +67,7 @@ func (b *bank) Send(ctx context.Context, q payout.Request) payout.Result {
 	lost := payout.Result{Outcome: payout.Unknown, Found: true, Reason: "reply lost"}
 	d := b.did[q.Reference]
 	if d != nil && d.is != nothing { // the same reference is never carried out twice
-		if d.hidden != nil || b.w.r.IntN(4) == 0 {
+		if d.hidden != nil || b.w.script == nil && b.w.r.IntN(4) == 0 {
 			return lost
 		}
 		return b.shown(q.Reference)
@@ -76,6 +76,12 @@ func (b *bank) Send(ctx context.Context, q payout.Request) payout.Result {
 	b.did[q.Reference] = d
 	b.w.aboutToPay(q.Reference, q.Amount)
 	now := b.w.clock.Now()
+	if b.w.script != nil {
+		if b.w.script(d) {
+			return lost
+		}
+		return b.shown(q.Reference)
+	}
 	switch n := b.w.r.IntN(12); n {
 	case 0: // not reached
 		return lost
@@ -107,7 +113,7 @@ func (b *bank) Send(ctx context.Context, q payout.Request) payout.Result {
 // LookUp answers truthfully, unless the reference is still hidden or the answer is lost.
 func (b *bank) LookUp(ctx context.Context, reference string) payout.Result {
 	pauseAt(ctx, gate{what: "look-up", since: b.w.clock.Now()})
-	if b.w.calm || b.w.r.IntN(6) > 0 {
+	if b.w.calm || b.w.script != nil || b.w.r.IntN(6) > 0 {
 		return b.shown(reference)
 	}
 	return payout.Result{Outcome: payout.Unknown, Found: true, Reason: "no answer"}
@@ -187,6 +193,12 @@ func (m *market) Execute(ctx context.Context, o exchange.Order) exchange.Result 
 	d := &deed{amount: o.Gross}
 	m.did[o.Reference] = d
 	now := m.w.clock.Now()
+	if m.w.script != nil {
+		if m.w.script(d) {
+			return lost
+		}
+		return m.shown(o.Reference)
+	}
 	switch m.w.r.IntN(9) {
 	case 0:
 		return lost
@@ -212,7 +224,7 @@ func (m *market) Execute(ctx context.Context, o exchange.Order) exchange.Result 
 
 func (m *market) LookUp(ctx context.Context, reference string) exchange.Result {
 	pauseAt(ctx, gate{what: "look-up", since: m.w.clock.Now()})
-	if !m.w.calm && m.w.r.IntN(6) == 0 {
+	if !m.w.calm && m.w.script == nil && m.w.r.IntN(6) == 0 {
 		return exchange.Result{Outcome: exchange.Unknown, Found: true}
 	}
 	return m.shown(reference)
