@@ -255,3 +255,36 @@ func TestNew_namesWhatIsMissing(t *testing.T) {
 	_, err = figures.New(testkit.Bolt(t, indexes()), nil)
 	require.ErrorContains(t, err, "now")
 }
+
+// A reader does not add up what a stand-still has left: it says that the roll-up is behind.
+func TestRead_saysWhenTheRollUpIsFarBehind(t *testing.T) {
+	t.Parallel()
+	const many = 20_001
+	engine := testkit.Bolt(t, indexes())
+	b := newBook(t, t.Context(), engine)
+	var docs []store.Document
+	for n := range many {
+		p := &ledger.Posting{Debit: "custody:base:USDT", Credit: "user:u:USDT:available", Asset: "USDT", Amount: 1, At: b.clock.Now(), Chain: "c", Seq: int64(n + 1)}
+		p.ID, p.Version = fmt.Sprintf("many%06d", n), 1
+		docs = append(docs, p)
+	}
+	_, err := engine.Append(t.Context(), store.Postings, docs)
+	require.NoError(t, err)
+	read := func() (sums []figures.Sum, err error) {
+		require.NoError(t, engine.View(t.Context(), func(_ context.Context, r store.Reader) error {
+			sums, err = figures.Read(r)
+			return nil
+		}))
+		return sums, err
+	}
+	sums, err := read()
+	require.ErrorIs(t, err, figures.ErrBehind)
+	require.Empty(t, sums)
+	b.clock.Advance(2 * figures.Lag)
+	worked, err := b.sut.Step(t.Context())
+	require.NoError(t, err)
+	require.True(t, worked)
+	sums, err = read()
+	require.NoError(t, err, "it has come near enough")
+	require.Equal(t, int64(many), figures.Of(sums, figures.Account, "user:*:USDT:available"))
+}

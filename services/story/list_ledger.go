@@ -1,9 +1,11 @@
 package story
 
 import (
+	"errors"
 	"strings"
 
 	"offrampbot/services/admin"
+	"offrampbot/services/fault"
 	"offrampbot/services/figures"
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
@@ -100,6 +102,9 @@ func accounts(r store.Reader, a ask) (admin.Page, error) {
 	out := admin.Page{Items: []any{}}
 	if part == systemPart {
 		sums, err := figures.Read(r)
+		if errors.Is(err, figures.ErrBehind) { // a list of sums that lack something would be believed
+			return out, fault.New("store_unavailable", err)
+		}
 		if err != nil {
 			return out, err
 		}

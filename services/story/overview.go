@@ -34,6 +34,7 @@ type Overview struct {
 	Approvals int          `json:"approvals"`
 	Parked    int          `json:"parked"`
 	Chains    []ChainNow   `json:"chains"`
+	Behind    bool         `json:"behind,omitempty"` // States and Accounts lack what happened lately
 }
 
 // countLimit is how far the overview counts what waits for a person: beyond it the number only says "many".
@@ -45,7 +46,7 @@ func (s *Story) Overview(ctx context.Context) (*Overview, error) {
 	err := s.view(ctx, func(r store.Reader) (err error) {
 		out = &Overview{}
 		sums, err := figures.Read(r)
-		if err != nil {
+		if out.Behind = errors.Is(err, figures.ErrBehind); err != nil && !out.Behind {
 			return err
 		}
 		for _, sum := range sums {

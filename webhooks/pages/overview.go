@@ -19,6 +19,7 @@ type overviewPage struct {
 	Ended     []story.StateNow
 	Money     []balance
 	Chains    []chainAge
+	Behind    bool // the counts and sums lack what happened lately
 }
 
 // tile is one number that somebody should act on when it is not zero.
@@ -53,7 +54,7 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, who admin.Ident
 }
 
 func (p *Pages) overviewOf(o *story.Overview) overviewPage {
-	var page overviewPage
+	page := overviewPage{Behind: o.Behind}
 	by := map[offramp.State]story.StateNow{}
 	for _, s := range o.States {
 		by[s.State] = s
