@@ -31,6 +31,10 @@ func (p *parser) sale(texts []string) Command {
 	if cmd.Err != nil {
 		return cmd
 	}
+	if halfOfOne(list) {
+		cmd.Err = fault.New("amount_invalid", nil)
+		return cmd
+	}
 	list = slices.DeleteFunc(p.fold(list), func(w word) bool { return isSmall(plain(w.text)) })
 	if len(list) == 0 {
 		return cmd
@@ -46,6 +50,17 @@ func (p *parser) sale(texts []string) Command {
 		}
 	}
 	return p.withAmount(cmd, list, amount, err)
+}
+
+// halfOfOne reports whether words say "half a usdt" or "a half usdt": half a coin, which is not half of the
+// balance. It is asked for in figures.
+func halfOfOne(list []word) bool {
+	for i, w := range list {
+		if w.text == "half" && (i+1 < len(list) && (list[i+1].text == "a" || list[i+1].text == "an") || i > 0 && list[i-1].text == "a") {
+			return true
+		}
+	}
+	return false
 }
 
 // fold makes one word of a coin or currency that has several: "usd coin" becomes "usdc" before "coin" is dropped.
