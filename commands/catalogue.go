@@ -82,6 +82,7 @@ func Catalogue() []Entry {
 func greetings() []string {
 	return []string{
 		"hi", "hello", "hey", "hiya", "helo", "hallo", "yo", "sup", "good morning", "good afternoon", "good evening", "good day", "morning", "afternoon",
-		"evening", "how far", "howdy", "greetings", "salam", "bonjour", "hola", "bawo ni", "sannu", "nnoo",
+		"evening", "how far", "howdy", "greetings", "salam", "bonjour", "hola", "bawo ni", "sannu", "nnoo", "bonsoir", "salut", "slt", "habari", "mambo", "mambo vipi", "niaje",
+		"jambo", "coucou",
 	}
 }

@@ -21,6 +21,9 @@ func turnRound(entries []Entry) map[string]Name {
 		for _, a := range e.Aliases {
 			out[a] = e.Name
 		}
+		for _, a := range elsewhere()[e.Name] {
+			out[a] = e.Name
+		}
 	}
 	return out
 }
@@ -78,6 +81,8 @@ const (
 	maxEdits  = 2
 	shortWord = 5
 	longWord  = 8 // from here on two
+	// longestTypo is the longest word that is compared at all.
+	longestTypo = 32
 )
 
 // phraseDistance counts the slips between two phrases of as many words. ok is false when a word is too different.
@@ -108,18 +113,17 @@ func phraseDistance(typed, alias []string) (total int, ok bool) {
 // when there are more.
 func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
-	if abs(len(x)-len(y)) > limit || len(x) > 32 {
+	if abs(len(x)-len(y)) > limit || max(len(x), len(y)) > longestTypo {
 		return limit + 1
 	}
-	before, last := make([]int, len(y)+1), make([]int, len(y)+1)
+	var before, last, row [longestTypo + 1]int8 // arrays, for this is most of the time that parsing takes
 	for j := range last {
-		last[j] = j
+		last[j] = int8(j)
 	}
 	for i := range x {
-		row := make([]int, len(y)+1)
-		row[0] = i + 1
+		row[0] = int8(i + 1)
 		for j := range y {
-			cost := 1
+			cost := int8(1)
 			if x[i] == y[j] {
 				cost = 0
 			}
@@ -130,7 +134,7 @@ func distance(a, b string, limit int) int {
 		}
 		before, last = last, row
 	}
-	return last[len(y)]
+	return int(last[len(y)])
 }
 
 func abs(v int) int { return max(v, -v) }

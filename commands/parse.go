@@ -127,7 +127,8 @@ func isPolite(w string) bool {
 		"please", "pls", "plz", "kindly", "abeg", "i", "im", "id", "ill", "we", "want", "wanna", "to", "would", "like", "love", "can", "could", "you", "u",
 		"me", "my", "the", "a", "an", "let", "lets", "need", "show", "check", "get", "give", "see", "view", "tell", "do", "how", "what", "whats", "is", "are",
 		"dear", "sir", "ma", "bro", "boss", "there", "so", "ok", "okay", "and", "now", "again", "just", "open", "go", "make", "with", "about", "bot", "oga",
-		"your", "current", "latest", "todays", "today", "some", "new", "for",
+		"your", "current", "latest", "todays", "today", "some", "new", "for", "wan", "je", "veux", "voudrais", "jveux", "jaimerais", "mon", "mes", "svp", "stp", "nataka", "naomba", "ningependa",
+		"tafadhali", "ku",
 	}, w)
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -248,7 +249,7 @@ func TestCatalogue_everyAliasMeansItsCommandAlone(t *testing.T) {
 	reg := assets.Default()
 	owner := map[string]Name{}
 	for _, e := range Catalogue() {
-		for _, a := range e.Aliases {
+		for _, a := range slices.Concat(e.Aliases, elsewhere()[e.Name]) {
 			require.Equal(t, None, owner[a], "alias %q of %s", a, e.Name)
 			owner[a] = e.Name
 			require.Equal(t, a, clean(a), "aliases are written as the parser sees texts")

@@ -224,5 +224,6 @@ func isSmall(w string) bool {
 		"stablecoins", "network", "chain", "thanks", "thank", "you", "to", "for", "me", "from", "in", "into", "cash", "money", "want", "i", "is", "are", "at", "it",
 		"rate", "rates", "price", "prices", "todays", "address", "wallet", "deposit", "equivalent", "a", "an", "with", "using", "sir", "ma", "bro", "balance", "again", "bank", "account",
 		"quickly", "immediately", "sell", "right",
+		"svp", "stp", "tafadhali", "haraka", "sharp", "sur", "kwenye", "kwa", "yangu", "langu", "zangu", "ya", "mon", "mes",
 	}, w)
 }
