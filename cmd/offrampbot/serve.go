@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,6 +49,7 @@ func serve(ctx context.Context, cfg *config.Config, t tune) error {
 			return errors.Join(err, a.close(ctx))
 		}
 	}
+	debug.FreeOSMemory() // what the start needed, hashing above all, goes back at once instead of within minutes
 	err = errors.Join(a.run(ctx), a.close(ctx))
 	a.log.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err
