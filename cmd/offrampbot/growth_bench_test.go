@@ -16,6 +16,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
+	"offrampbot/services/figures"
 	"offrampbot/services/invariant"
 	"offrampbot/services/offramp"
 	"offrampbot/services/sandbox"
@@ -38,6 +39,7 @@ func benchGrowth(t *testing.T) {
 func grown(t *testing.T, orders int) map[string]float64 {
 	t.Helper()
 	_, _, db, a := seededMongo(t, orders)
+	rollUp(t, db)
 	known := someOrders(t, db)
 	checker, err := invariant.New(db, a.registry)
 	require.NoError(t, err)
@@ -80,6 +82,17 @@ func grown(t *testing.T, orders int) map[string]float64 {
 	}
 	pagesOf(t, db, known, out)
 	return out
+}
+
+// rollUp folds the figures of what was seeded: a store that had come to its orders one by one would have them.
+func rollUp(t *testing.T, db store.Engine) {
+	t.Helper()
+	f, err := figures.New(db, now)
+	require.NoError(t, err)
+	for worked := true; worked; {
+		worked, err = f.Step(t.Context())
+		require.NoError(t, err)
+	}
 }
 
 // someOrders are the oldest and the youngest few hundred.

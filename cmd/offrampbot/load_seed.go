@@ -13,7 +13,6 @@ import (
 
 	"offrampbot/services/assets"
 	"offrampbot/services/audit"
-	"offrampbot/services/figures"
 	"offrampbot/services/ids"
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
@@ -96,23 +95,7 @@ func seedStore(ctx context.Context, a *app, orders int, start time.Time) error {
 		}
 		g.Go(func() error { return b.write(writing, a.db) })
 	}
-	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
-		return err
-	}
-	return rollUp(ctx, a.db)
-}
-
-// rollUp folds the figures of what was written: a store that had come to its orders one by one would have them.
-func rollUp(ctx context.Context, db store.Engine) error {
-	f, err := figures.New(db, now)
-	if err != nil {
-		return err
-	}
-	for {
-		if worked, err := f.Step(ctx); err != nil || !worked {
-			return err
-		}
-	}
+	return errors.Join(g.Wait(), ctx.Err())
 }
 
 // seedBatch holds the documents of a few people and writes each kind in one round trip.
