@@ -64,6 +64,8 @@ bench: ## Measure the rows of DESIGN §17 beside their baselines; BENCH_ORDERS: 
 torture: ## Sell for minutes while processes are killed, servers stop and providers lie; prints kills and violations
 	@eval "$$(scripts/services binaries)" && \
 		$(GO) test -tags '$(TAGS),torture' -v -count=1 -timeout 40m -run '^TestTorture_' ./cmd/offrampbot
+	@scripts/services start >/dev/null && eval "$$(scripts/services env)" && \
+		$(GO) test -tags '$(TAGS)' -count=1 -timeout 30m -run '^TestModel_' ./services/offramp -trace-mongo 1
 
 services: ## Start MongoDB, Redis and anvil for tests by hand; then `eval "$(scripts/services env)"`
 	@scripts/services start

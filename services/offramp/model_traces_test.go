@@ -2,6 +2,7 @@ package offramp_test
 
 import (
 	_ "embed"
+	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,6 +22,8 @@ import (
 
 //go:embed testdata/model_traces.txt
 var modelTraces string
+
+var traceMongo = flag.Int("trace-mongo", 6, "play every n-th trace of the model on MongoDB too; 1: all, as make torture does")
 
 // modelTrace is one way in which the first draft of the order table went wrong.
 type modelTrace struct {
@@ -69,25 +72,36 @@ func TestModel_noTraceOfTheFirstDraftHappensAgain(t *testing.T) {
 	t.Parallel()
 	traces := readTraces(t)
 	require.Len(t, traces, 66)
-	for _, tr := range traces {
+	for i, tr := range traces {
 		t.Run(tr.name, func(t *testing.T) {
 			t.Parallel()
-			testkit.Engines(t, indexes(), func(t *testing.T, engine store.Engine) {
-				p := newPlay(t, engine, tr)
-				for i, step := range tr.steps {
-					p.steps = i
-					p.later(time.Second)
-					p.note("· %s", step)
-					p.take(step)
-					p.verify()
-					p.nothingStartedWhileFrozen()
-				}
-				p.script = nil
-				p.contradicts = tr.contradicts
-				p.settleDown()
+			t.Run("bolt", func(t *testing.T) {
+				t.Parallel()
+				playTrace(t, testkit.Bolt(t, indexes()), tr)
 			})
+			if i%*traceMongo == 0 {
+				t.Run("mongo", func(t *testing.T) {
+					t.Parallel()
+					playTrace(t, testkit.OpenMongo(t, indexes()), tr)
+				})
+			}
 		})
 	}
+}
+
+func playTrace(t *testing.T, engine store.Engine, tr modelTrace) {
+	t.Helper()
+	p := newPlay(t, engine, tr)
+	for i, step := range tr.steps {
+		p.steps = i
+		p.later(time.Second)
+		p.note("· %s", step)
+		p.take(step)
+		p.verify()
+		p.nothingStartedWhileFrozen()
+	}
+	p.script = nil
+	p.settleDown()
 }
 
 // play is a walk that takes the steps of a trace.
