@@ -103,6 +103,7 @@ type fakes struct {
 	live     error
 	ready    error
 	degraded bool
+	clockOff bool
 	limited  bool
 	limits   []string
 }
@@ -150,6 +151,8 @@ func (f *fakes) UnlockUser(_ context.Context, c admin.Change, id string) (admin.
 
 func (f *fakes) Live() error                         { return f.live }
 func (f *fakes) Ready(context.Context) (bool, error) { return f.degraded, f.ready }
+
+func (f *fakes) ClockIsOff() bool { return f.clockOff }
 
 // Verify takes a role as the token: "operator" is a member of staff with that role.
 func (f *fakes) Verify(_ context.Context, token string) (admin.Identity, error) {

@@ -2,8 +2,11 @@ package webhooks
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"offrampbot/services/fault"
 )
 
 // live answers 200 as long as the loops turn. A stranger does not learn why they do not.
@@ -30,6 +33,21 @@ func (e *Edge) ready(c *gin.Context) error {
 		writeJSON(c, http.StatusOK, gin.H{"status": "ready"})
 	}
 	return nil
+}
+
+// clockPause is when a sender may come again; the clock is compared every two seconds.
+const clockPause = 10 * time.Second
+
+// clock refuses what would be stored by a clock that is off. The sender comes again, and reaches another process. Fault
+// code: clock_off.
+func (e *Edge) clock() step {
+	return step{"clock", func(c *gin.Context) {
+		if e.deps.Health.ClockIsOff() {
+			off := fault.New("clock_off", nil)
+			off.RetryAfter = clockPause
+			e.fail(c, off)
+		}
+	}}
 }
 
 // scrape serves the metrics.

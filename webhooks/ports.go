@@ -106,6 +106,8 @@ type Health interface {
 	Live() error
 	// Ready fails when the store does not answer, a worker is stuck or the clock is far off; degraded is a lost Redis.
 	Ready(ctx context.Context) (degraded bool, err error)
+	// ClockIsOff reports whether the clock is so far off, or was not compared yet, that nothing may be taken in by it.
+	ClockIsOff() bool
 }
 
 // Metrics counts what passes the edge.

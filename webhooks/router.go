@@ -88,10 +88,10 @@ func New(deps Deps, cfg Config) (*Edge, error) {
 
 // table is every route of the process. Each line shows who may call it and in which order it is checked.
 func (e *Edge) table() []route {
-	meta := []step{e.body(4 << 20), e.metaSignature(http.StatusUnauthorized)}
-	flow := []step{e.body(64 << 10), e.metaSignature(statusFlowSignature)}
-	small := []step{e.body(64 << 10)}
-	deposit := []step{e.body(64 << 10), e.depositSignature()}
+	meta := []step{e.clock(), e.body(4 << 20), e.metaSignature(http.StatusUnauthorized)}
+	flow := []step{e.clock(), e.body(64 << 10), e.metaSignature(statusFlowSignature)}
+	small := []step{e.clock(), e.body(64 << 10)}
+	deposit := []step{e.clock(), e.body(64 << 10), e.depositSignature()}
 
 	routes := []route{
 		{public, "GET", "/webhooks/whatsapp", nil, e.verifyWhatsApp},

@@ -240,6 +240,20 @@ func TestBody_limits(t *testing.T) {
 	}
 }
 
+func TestClock_refusesWhateverWouldBeStored(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.clockOff = true
+	for _, path := range []string{"/webhooks/whatsapp", "/webhooks/flows", "/webhooks/payouts/paystack", "/webhooks/payouts/paystack/approval"} {
+		h.wantRefusal(h.do("POST", path, "{}"), 503, "clock_off")
+	}
+	h.wantRefusal(h.on(h.edge.Internal, "POST", "/webhooks/deposits", "{}"), 503, "clock_off")
+	require.Empty(t, h.inbox.receipts)
+	require.Equal(t, 200, h.do("GET", "/healthz", "").Code, "restarting it would not help")
+	h.clockOff = false
+	h.wantRefusal(h.do("POST", "/webhooks/whatsapp", "{}"), 401, "signature_invalid")
+}
+
 func TestHealth_saysNothingToAStranger(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,11 +18,13 @@ type health struct {
 	chains map[string]*deposit.Watcher
 	err    error // why it is not ready
 	lost   bool  // Redis does not answer
-	off    bool  // the clock differs so much from the store's that nothing may be done by it
+	off    bool  // the clock was not compared yet, or differs so much from the store's that nothing may be done by it
 	ending bool  // the process is about to stop
 }
 
-func newHealth(a *app) *health { return &health{a: a, chains: map[string]*deposit.Watcher{}} }
+func newHealth(a *app) *health {
+	return &health{a: a, chains: map[string]*deposit.Watcher{}, off: true}
+}
 
 func (h *health) watch(chain string, w *deposit.Watcher) { h.chains[chain] = w }
 
@@ -43,9 +42,9 @@ func (h *health) stopping() bool {
 	return h.ending
 }
 
-// clockIsOff reports whether the clock was so far off when it was last compared that the process must do nothing: its
-// leases would last for minutes, what it stores would be due in the future, and what is due now it would not see.
-func (h *health) clockIsOff() bool {
+// ClockIsOff reports whether the clock was so far off when it was last compared, or was never compared, that the process
+// must do nothing: its leases would last for minutes, what it stores would be due in the future, and what is due now it would not see.
+func (h *health) ClockIsOff() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.off
@@ -107,25 +106,4 @@ func (h *health) step(ctx context.Context) (worked bool, err error) {
 		h.off = skew > skewNotReady
 	}
 	return false, nil
-}
-
-// guard wraps the handler of a listener. A process that is about to stop ends each connection with its answer: whoever
-// keeps connections open thereby moves to another process during the drain, while nothing is refused yet. Without it a
-// request that is sent along a kept connection at the moment of the shutdown would be lost, and net/http's own switch has
-// the same moment: it closes what is idle at once. A process whose clock is off takes nothing in; senders come again.
-func (h *health) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.stopping() {
-			w.Header().Set("Connection", "close")
-		}
-		if h.clockIsOff() && strings.HasPrefix(r.URL.Path, "/webhooks/") {
-			w.Header().Set("Connection", "close")
-			w.Header().Set("Retry-After", "10")
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, `{"error":"clock_off","message":"The clock of this process is off. Please come again."}`) // the sender left
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -60,7 +60,7 @@ const shutdown = 20 * time.Second
 
 // run serves and works until ctx ends or something fails: first no new requests, then the workers stop, softly first.
 func (a *app) run(ctx context.Context) error {
-	if _, err := a.health.step(ctx); err != nil { // nothing is done by a clock that was not looked at
+	if _, err := a.health.step(ctx); err != nil { // until the clock was compared nothing is taken in or worked on
 		return err
 	}
 	servers, err := a.listen()
@@ -94,6 +94,19 @@ func (a *app) run(ctx context.Context) error {
 	})
 	a.log.InfoContext(ctx, "ready", "addr", servers[0].listener.Addr().String())
 	return g.Wait()
+}
+
+// lastAnswers ends a connection with its answer once the process is about to stop. Whoever keeps connections open thereby
+// moves to another process during the drain, while nothing is refused yet. Without it a request that is sent along a kept
+// connection at the moment of the shutdown would be lost, and net/http's own switch has the same moment: it closes what is
+// idle at once.
+func (a *app) lastAnswers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.health.stopping() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // listenOn opens an address that was chosen by a flag or a variable, which the error names when somebody else has it.
@@ -142,7 +155,7 @@ func (a *app) listen() ([]listening, error) {
 			}
 			return nil, err
 		}
-		out = append(out, listening{webhooks.NewServer(a.health.guard(l.handler), a.log), listener})
+		out = append(out, listening{webhooks.NewServer(a.lastAnswers(l.handler), a.log), listener})
 	}
 	return out, nil
 }

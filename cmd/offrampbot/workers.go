@@ -61,7 +61,7 @@ func (a *app) openInbox(context.Context) error {
 			delivery.Payout:  payoutCallbacks{a},
 		},
 	}, inbox.Config{
-		Owner: a.owner, Lease: a.cfg.Times.OutboxLease, StoreTimeout: a.cfg.Store.Timeout, Loop: loop.Config{HoldFunc: a.health.clockIsOff},
+		Owner: a.owner, Lease: a.cfg.Times.OutboxLease, StoreTimeout: a.cfg.Store.Timeout, Loop: loop.Config{HoldFunc: a.health.ClockIsOff},
 	})
 	return a.add("inbox", w, err)
 }
@@ -92,7 +92,7 @@ func (a *app) openOutbox(context.Context) error {
 	for _, lane := range a.lanes() {
 		w, err := outbox.New(outbox.Deps{Engine: a.db, Handler: lane.handler, Parker: lane.parker, Log: a.log, Now: now}, outbox.Config{
 			Kind: lane.kind, Owner: a.owner, Lease: a.cfg.Times.OutboxLease, Ordered: lane.ordered, Concurrency: lane.concurrency,
-			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(), Loop: loop.Config{HoldFunc: a.health.clockIsOff},
+			StoreTimeout: a.cfg.Store.Timeout, MonotonicFunc: monotonic(), Loop: loop.Config{HoldFunc: a.health.ClockIsOff},
 		})
 		if err := a.add("outbox "+string(lane.kind), w, err); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (a *app) openChains(ctx context.Context) error {
 			return err
 		}
 		l, err := loop.OfStep(a.counted("watch", w.Step), nil, now, a.log, loop.Config{
-			Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll, HoldFunc: a.health.clockIsOff,
+			Name: "watch " + chain.ID, Idle: a.cfg.Times.ChainPoll, HoldFunc: a.health.ClockIsOff,
 		})
 		if err := a.add("watch "+chain.ID, l, err); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (a *app) openSweeps(context.Context) error {
 		{"watchman", watchman, nil, 15 * time.Second},
 		{"statements", statements, nil, time.Minute},
 	} {
-		cfg := loop.Config{Name: s.name, Idle: s.idle, HoldFunc: a.health.clockIsOff}
+		cfg := loop.Config{Name: s.name, Idle: s.idle, HoldFunc: a.health.ClockIsOff}
 		if s.name == "health" { // it is who looks at the clock
 			cfg.HoldFunc = nil
 		}

@@ -78,5 +78,6 @@ var table = []Row{
 	{"redrive_refused", Conflict, 409, "error.redrive_refused", slog.LevelWarn},
 	{"parked_unknown", NotFound, 404, "error.parked_unknown", slog.LevelInfo},
 	{"store_unavailable", Unavailable, 503, "error.try_again", slog.LevelError},
+	{"clock_off", Unavailable, 503, "error.try_again", slog.LevelWarn},
 	{"internal", Internal, 500, "error.internal", slog.LevelError},
 }
