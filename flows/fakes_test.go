@@ -150,13 +150,6 @@ type router struct{}
 
 func (router) Next([]string, string, func(string) bool) (string, bool) { return "bank", true }
 
-type watcher struct{}
-
-func (watcher) Moved(context.Context, offramp.Moved)                           {}
-func (watcher) Alerted(context.Context, string, string, string)                {}
-func (watcher) Refused(context.Context, string, offramp.Event, string)         {}
-func (watcher) Outcome(context.Context, string, string, string, time.Duration) {}
-
 // ordersOf is the durable truth behind the guard.
 type ordersOf struct {
 	engine store.Engine

@@ -26,6 +26,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/phone"
@@ -155,7 +156,7 @@ func (w *world) makeServices() {
 	require.NoError(w.t, err)
 	w.orders, err = offramp.New(offramp.Deps{
 		Engine: w.engine, Registry: assets.Sandbox(), Venues: offramp.Venues{desk.Name(): desk}, Rails: offramp.Rails{"bank": rail{}},
-		Router: router{}, Sealer: w.sealer, Screener: w.screener, Watcher: watcher{}, Now: w.clock.Now, LookupKey: testKey,
+		Router: router{}, Sealer: w.sealer, Screener: w.screener, Watcher: offramptest.Watcher{}, Now: w.clock.Now, LookupKey: testKey,
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: desk.Name()})
 	require.NoError(w.t, err)
 	w.people, err = user.NewService(user.Deps{

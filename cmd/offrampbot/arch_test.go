@@ -52,7 +52,7 @@ var rings = map[string]ring{
 	"services/sandbox": world, "services/simulate": driver,
 	"flows_json": edge, "commands": edge, "flows": edge, "bot": edge, "webhooks": edge, "webhooks/pages": edge,
 	"cmd/offrampbot":   command,
-	"services/testkit": tests, "services/store/storetest": tests, "services/payout/payouttest": tests,
+	"services/testkit": tests, "services/store/storetest": tests, "services/offramp/offramptest": tests, "services/payout/payouttest": tests,
 	"services/exchange/exchangetest": tests, "services/deposit/chaintest": tests, "services/redishook/redistest": tests,
 	"scripts/testreport": command,
 }

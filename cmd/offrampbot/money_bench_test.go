@@ -21,6 +21,7 @@ import (
 	"offrampbot/services/ids"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
@@ -43,7 +44,7 @@ func newTeller(t *testing.T) *teller {
 	db := &recorder{Engine: testkit.OpenMongo(t, indexes())}
 	svc, err := offramp.New(offramp.Deps{
 		Engine: db, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": instantVenue{}}, Rails: offramp.Rails{"bank": instantRail{did: &sync.Map{}}},
-		Router: oneRail{}, Sealer: openSealer{}, Screener: nobodyListed{}, Watcher: deafWatcher{}, Now: now,
+		Router: oneRail{}, Sealer: offramptest.Sealer{}, Screener: offramptest.Screener{}, Watcher: offramptest.Watcher{}, Now: now,
 		LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk"})
 	require.NoError(t, err)
@@ -300,20 +301,3 @@ type oneRail struct{}
 func (oneRail) Next(tried []string, _ string, _ func(string) bool) (string, bool) {
 	return "bank", len(tried) == 0
 }
-
-type openSealer struct{}
-
-func (openSealer) Seal(b []byte, _ string) ([]byte, error) { return b, nil }
-func (openSealer) Open(b []byte, _ string) ([]byte, error) { return b, nil }
-
-type nobodyListed struct{}
-
-func (nobodyListed) Address(string) error { return nil }
-func (nobodyListed) Name(string) error    { return nil }
-
-type deafWatcher struct{}
-
-func (deafWatcher) Moved(context.Context, offramp.Moved)                           {}
-func (deafWatcher) Alerted(context.Context, string, string, string)                {}
-func (deafWatcher) Refused(context.Context, string, offramp.Event, string)         {}
-func (deafWatcher) Outcome(context.Context, string, string, string, time.Duration) {}

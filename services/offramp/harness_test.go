@@ -22,6 +22,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
@@ -72,7 +73,7 @@ func (w *world) service(engine store.Engine) *offramp.Service {
 	w.t.Helper()
 	svc, err := offramp.New(offramp.Deps{
 		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.venue}, Rails: offramp.Rails{"bank": w.rail},
-		Router: router{w}, Sealer: plain{}, Screener: w.screen, Watcher: w.seen, Now: w.clock.Now,
+		Router: router{w}, Sealer: offramptest.Sealer{}, Screener: w.screen, Watcher: w.seen, Now: w.clock.Now,
 		LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{"0xtreasury": true}})
 	require.NoError(w.t, err)
@@ -417,11 +418,6 @@ func (r router) Next(tried []string, _ string, off func(string) bool) (string, b
 	return "bank", true
 }
 
-type plain struct{}
-
-func (plain) Seal(b []byte, _ string) ([]byte, error) { return b, nil }
-func (plain) Open(b []byte, _ string) ([]byte, error) { return b, nil }
-
 // list is a screening list.
 type list struct{ addresses, names []string }
 
@@ -438,11 +434,6 @@ func (l *list) Name(n string) error {
 	}
 	return nil
 }
-
-type nobody struct{}
-
-func (nobody) Address(string) error { return nil }
-func (nobody) Name(string) error    { return nil }
 
 // watcher remembers what it was told.
 type watcher struct {

@@ -17,6 +17,7 @@ import (
 	"offrampbot/services/deposit"
 	"offrampbot/services/invariant"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/payout"
 	"offrampbot/services/store"
 	"offrampbot/services/store/bolt"
@@ -136,7 +137,7 @@ func newWalkOn(t *testing.T, engine store.Engine, seed uint64) *walk {
 	require.NoError(t, err)
 	w.svc, err = offramp.New(offramp.Deps{
 		Engine: gated{engine, &w.commits}, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": w.market},
-		Rails: offramp.Rails{"bank": w.banks[0], "other": w.banks[1]}, Router: router, Sealer: plain{}, Screener: nobody{},
+		Rails: offramp.Rails{"bank": w.banks[0], "other": w.banks[1]}, Router: router, Sealer: offramptest.Sealer{}, Screener: offramptest.Screener{},
 		Watcher: w, Now: w.clock.Now, LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk"})
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
@@ -66,7 +67,7 @@ func newWorld(t *testing.T, engine store.Engine) *world {
 	var err error
 	w.svc, err = offramp.New(offramp.Deps{
 		Engine: engine, Registry: registry, Venues: offramp.Venues{"desk": venue{}}, Rails: offramp.Rails{"bank": w.bank}, Router: router{},
-		Sealer: plain{}, Screener: nobody{}, Watcher: watcher{}, Now: w.clock.Now, LookupKey: []byte(strings.Repeat("k", 32)),
+		Sealer: offramptest.Sealer{}, Screener: offramptest.Screener{}, Watcher: offramptest.Watcher{}, Now: w.clock.Now, LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{treasury: true}})
 	require.NoError(t, err)
 	w.sut, err = reconcile.New(reconcile.Deps{
@@ -299,20 +300,3 @@ type router struct{}
 func (router) Next(tried []string, _ string, _ func(string) bool) (string, bool) {
 	return "bank", len(tried) == 0
 }
-
-type plain struct{}
-
-func (plain) Seal(b []byte, _ string) ([]byte, error) { return b, nil }
-func (plain) Open(b []byte, _ string) ([]byte, error) { return b, nil }
-
-type nobody struct{}
-
-func (nobody) Address(string) error { return nil }
-func (nobody) Name(string) error    { return nil }
-
-type watcher struct{}
-
-func (watcher) Moved(context.Context, offramp.Moved)                           {}
-func (watcher) Alerted(context.Context, string, string, string)                {}
-func (watcher) Refused(context.Context, string, offramp.Event, string)         {}
-func (watcher) Outcome(context.Context, string, string, string, time.Duration) {}

@@ -25,6 +25,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
@@ -74,13 +75,13 @@ func newDesk(t *testing.T, engine store.Engine) *desk {
 	registry := assets.Sandbox()
 	svc, err := offramp.New(offramp.Deps{
 		Engine: engine, Registry: registry, Venues: offramp.Venues{"desk": venue{}}, Rails: offramp.Rails{"bank": d.rail}, Router: router{},
-		Sealer: plain{}, Screener: nobody{}, Watcher: watcher{}, Now: d.clock.Now, LookupKey: []byte(strings.Repeat("k", 32)),
+		Sealer: offramptest.Sealer{}, Screener: offramptest.Screener{}, Watcher: offramptest.Watcher{}, Now: d.clock.Now, LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk"})
 	require.NoError(t, err)
 	d.svc = svc
 	catalogue, err := setting.NewCatalogue(registry, []string{"bank"}, []string{"desk"})
 	require.NoError(t, err)
-	d.staff, err = admin.New(admin.Deps{Engine: engine, Sealer: plain{}, Now: d.clock.Now, Rand: rand.Reader}, admin.Config{
+	d.staff, err = admin.New(admin.Deps{Engine: engine, Sealer: offramptest.Sealer{}, Now: d.clock.Now, Rand: rand.Reader}, admin.Config{
 		Keys: []admin.Key{{ID: "k", Secret: []byte(strings.Repeat("s", 32))}},
 	})
 	require.NoError(t, err)
@@ -396,20 +397,3 @@ type router struct{}
 func (router) Next(tried []string, _ string, _ func(string) bool) (string, bool) {
 	return "bank", len(tried) < 2
 }
-
-type plain struct{}
-
-func (plain) Seal(b []byte, _ string) ([]byte, error) { return b, nil }
-func (plain) Open(b []byte, _ string) ([]byte, error) { return b, nil }
-
-type nobody struct{}
-
-func (nobody) Address(string) error { return nil }
-func (nobody) Name(string) error    { return nil }
-
-type watcher struct{}
-
-func (watcher) Moved(context.Context, offramp.Moved)                           {}
-func (watcher) Alerted(context.Context, string, string, string)                {}
-func (watcher) Refused(context.Context, string, offramp.Event, string)         {}
-func (watcher) Outcome(context.Context, string, string, string, time.Duration) {}

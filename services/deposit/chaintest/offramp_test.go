@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +17,7 @@ import (
 	"offrampbot/services/ledger"
 	"offrampbot/services/money"
 	"offrampbot/services/offramp"
+	"offrampbot/services/offramp/offramptest"
 	"offrampbot/services/operation"
 	"offrampbot/services/payout"
 	"offrampbot/services/quote"
@@ -71,7 +71,7 @@ func withOfframp(t *testing.T, owners map[string]string) (store.Engine, chaintes
 	service, err := offramp.New(offramp.Deps{
 		Engine: engine, Registry: assets.Sandbox(), Venues: offramp.Venues{"desk": struct{ exchange.Venue }{}},
 		Rails: offramp.Rails{"bank": struct{ payout.Rail }{}}, Router: noRoute{}, Sealer: struct{ offramp.Sealer }{},
-		Screener: clean{}, Watcher: deaf{}, Now: testkit.Noon().Now, LookupKey: []byte(strings.Repeat("k", 32)),
+		Screener: offramptest.Screener{}, Watcher: offramptest.Watcher{}, Now: testkit.Noon().Now, LookupKey: []byte(strings.Repeat("k", 32)),
 	}, offramp.Config{Policy: offramp.DefaultPolicy(), Venue: "desk", Treasury: map[string]bool{chaintest.Treasury: true}})
 	require.NoError(t, err)
 	require.NoError(t, engine.Update(t.Context(), func(_ context.Context, tx store.Tx) error {
@@ -90,15 +90,3 @@ func withOfframp(t *testing.T, owners map[string]string) (store.Engine, chaintes
 type noRoute struct{}
 
 func (noRoute) Next([]string, string, func(string) bool) (string, bool) { return "", false }
-
-type clean struct{}
-
-func (clean) Address(string) error { return nil }
-func (clean) Name(string) error    { return nil }
-
-type deaf struct{}
-
-func (deaf) Moved(context.Context, offramp.Moved)                           {}
-func (deaf) Alerted(context.Context, string, string, string)                {}
-func (deaf) Refused(context.Context, string, offramp.Event, string)         {}
-func (deaf) Outcome(context.Context, string, string, string, time.Duration) {}
