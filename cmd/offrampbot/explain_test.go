@@ -171,11 +171,17 @@ func seededMongo(t *testing.T, orders int) (uri, name string, db *mongo.Engine, 
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
 	require.NoError(t, db.EnsureIndexes(t.Context()))
+	return uri, name, db, seed(t, db, orders)
+}
+
+// seed fills a store with final orders of a month ago, as `load --seed-orders` does.
+func seed(t *testing.T, db database, orders int) (seeder *app) {
+	t.Helper()
 	world := openWorld(t, "http://127.0.0.1:1", map[string]string{"STORE": "embedded"})
 	cfg, err := config.Load(environment(world.file), os.ReadFile, nil)
 	require.NoError(t, err)
 	seeder = &app{cfg: cfg, log: slog.New(slog.DiscardHandler), db: db}
 	require.NoError(t, seeder.openLeaves(t.Context(), tune{}))
 	require.NoError(t, seedStore(t.Context(), seeder, orders, time.Now()))
-	return uri, name, db, seeder
+	return seeder
 }

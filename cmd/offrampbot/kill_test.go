@@ -179,6 +179,12 @@ func newProcesses(t *testing.T, bin string, bots int) *crowd {
 	t.Helper()
 	uri, database := testkit.Mongo(t)
 	redisURL, _ := testkit.Redis(t)
+	return processesOn(t, bin, bots, map[string]string{"MONGO_URI": uri, "MONGO_DATABASE": database, "REDIS_URL": redisURL, "VISIBILITY_BOUND": "1s"})
+}
+
+// processesOn starts bots on servers of the test's choice, which the environment names, and their world.
+func processesOn(t *testing.T, bin string, bots int, servers map[string]string) *crowd {
+	t.Helper()
 	var backends []string
 	var own []map[string]string
 	for range bots {
@@ -187,9 +193,8 @@ func newProcesses(t *testing.T, bin string, bots int) *crowd {
 		own = append(own, map[string]string{"HTTP_ADDR": public, "INTERNAL_ADDR": internal})
 	}
 	w := openWorld(t, "http://"+newBalancer(t, backends...).listener.Addr().String(), shortTimes, map[string]string{
-		"STORE": "mongo", "MONGO_URI": uri, "MONGO_DATABASE": database, "REDIS_URL": redisURL, "LOOKUP_SCHEDULE": "300ms,500ms,1s",
-		"PROVIDER_TIMEOUT": "1s", "STORE_TIMEOUT": "4s", "OUTBOX_LEASE": "10s", "VISIBILITY_BOUND": "1s",
-	})
+		"STORE": "mongo", "PROVIDER_TIMEOUT": "1s", "STORE_TIMEOUT": "4s", "OUTBOX_LEASE": "10s",
+	}, servers)
 	c := &crowd{town: w}
 	for i, addresses := range own {
 		env := maps.Clone(addresses)
@@ -203,7 +208,7 @@ func newProcesses(t *testing.T, bin string, bots int) *crowd {
 		w.eventually("process is ready", one.ready) // the first one makes the indexes
 		c.children = append(c.children, one)
 	}
-	db, err := mongo.Open(t.Context(), mongo.Options{URI: uri, Database: database, Indexes: indexes(), Timeout: 30 * time.Second})
+	db, err := mongo.Open(t.Context(), mongo.Options{URI: servers["MONGO_URI"], Database: servers["MONGO_DATABASE"], Indexes: indexes(), Timeout: 30 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
 	w.db = db

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -22,7 +21,6 @@ import (
 	"offrampbot/services/delivery"
 	"offrampbot/services/offramp"
 	"offrampbot/services/store"
-	"offrampbot/services/store/mongo"
 	"offrampbot/services/user"
 )
 
@@ -38,7 +36,6 @@ type torture struct {
 	bin   string
 	mongo *ownMongo
 	redis *daemon
-	url   string
 }
 
 // TestTorture_killsAndFaultsOfEveryKind sells for minutes while processes are killed, servers are stopped, frozen, emptied
@@ -72,8 +69,10 @@ func newTorture(t *testing.T) *torture {
 	w.redis = newDaemon(t, "REDIS_SERVER", func(port, dir string) []string {
 		return []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir}
 	})
-	w.url = "redis://127.0.0.1:" + w.redis.port
-	w.crowd = w.processes(t)
+	w.crowd = processesOn(t, bin, 2, map[string]string{
+		"MONGO_URI": w.mongo.uri, "MONGO_DATABASE": "torture", "REDIS_URL": "redis://127.0.0.1:" + w.redis.port, "VISIBILITY_BOUND": "2s",
+		"PENDING_TOO_LONG": "10s",
+	})
 	for i := range torturePeople {
 		w.robots = append(w.robots, &robot{world: w.world, phone: fmt.Sprintf("2348031%06d", i)})
 	}
@@ -86,35 +85,6 @@ func newTorture(t *testing.T) *torture {
 	}
 	require.NoError(t, g.Wait(), w.tail())
 	return w
-}
-
-// processes starts two bots and their world on the servers of this test.
-func (w *torture) processes(t *testing.T) *crowd {
-	t.Helper()
-	var backends []string
-	var own [][]string
-	for range 2 {
-		public, internal := quietAddress(t), quietAddress(t)
-		backends, own = append(backends, public), append(own, []string{"HTTP_ADDR=" + public, "INTERNAL_ADDR=" + internal})
-	}
-	env := maps.Clone(shortTimes)
-	maps.Copy(env, map[string]string{
-		"STORE": "mongo", "MONGO_URI": w.mongo.uri, "MONGO_DATABASE": "torture", "REDIS_URL": w.url, "PROVIDER_TIMEOUT": "1s", "STORE_TIMEOUT": "4s",
-		"OUTBOX_LEASE": "10s", "VISIBILITY_BOUND": "2s", "PENDING_TOO_LONG": "10s", "LOOKUP_SCHEDULE": "300ms,500ms,1s",
-	})
-	c := &crowd{town: openWorld(t, "http://"+newBalancer(t, backends...).listener.Addr().String(), env)}
-	for i, addresses := range own {
-		one := &child{t: t, bin: w.bin, env: plainEnv(append(environment(c.file), addresses...)...), addr: backends[i], log: c.log}
-		one.start()
-		t.Cleanup(one.kill)
-		c.eventually("process is ready", one.ready)
-		c.children = append(c.children, one)
-	}
-	db, err := mongo.Open(t.Context(), mongo.Options{URI: w.mongo.uri, Database: "torture", Indexes: indexes(), Timeout: 30 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
-	c.db = db
-	return c
 }
 
 // sellEverything lets each person sell until every one of their sales is accepted, whatever happens to a single try.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -12,23 +10,11 @@ import (
 
 	"offrampbot/services/assets"
 	"offrampbot/services/audit"
-	"offrampbot/services/config"
 	"offrampbot/services/invariant"
 	"offrampbot/services/offramp"
 	"offrampbot/services/store"
 	"offrampbot/services/testkit"
 )
-
-// seededStore is a store with some final orders of a month ago, and their oldest moment.
-func seededStore(t *testing.T, db database, orders int) (first time.Time) {
-	t.Helper()
-	cfg, err := config.Load(environment(openWorld(t, "http://127.0.0.1:1", map[string]string{"STORE": "embedded"}).file), os.ReadFile, nil)
-	require.NoError(t, err)
-	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler), db: db}
-	require.NoError(t, a.openLeaves(t.Context(), tune{}))
-	require.NoError(t, seedStore(t.Context(), a, orders, time.Now()))
-	return time.Now().Add(-60 * 24 * time.Hour)
-}
 
 // TestWatchman_pagesAboutADifferenceAndAboutNothingElse follows the trail of good orders, and then of one whose document
 // was changed by somebody.
@@ -37,8 +23,8 @@ func TestWatchman_pagesAboutADifferenceAndAboutNothingElse(t *testing.T) {
 	testkit.Engines(t, indexes(), func(t *testing.T, engine store.Engine) {
 		db, ok := engine.(database)
 		require.True(t, ok)
-		first := seededStore(t, db, 30)
-		clock, raised := first, map[string]string{}
+		seed(t, db, 30)
+		clock, raised := time.Now().UTC().Add(-2*seedAge), map[string]string{}
 		checker, err := invariant.New(db, assets.Sandbox())
 		require.NoError(t, err)
 		w, err := invariant.NewWatchman(checker, func(_ context.Context, d invariant.Difference) error {
